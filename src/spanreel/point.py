@@ -1,0 +1,259 @@
+"""What a point is: a place in a library where a boundary is, how to read what crosses it, and how to answer there.
+
+Frameworks, clients and protocols are tables of these; they import this module and `model`, and nothing else of ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Protocol
+
+from spanreel.model import Agent, Answer, ErrorCategory, Json, Message, Operation, Request, Status, ToolKind
+
+Piece = tuple[float, bytes]
+"""Bytes of a response body, decoded, with the milliseconds between the request and their arrival."""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRequest:
+    """An HTTP request as a client is about to send it. ``path`` is without the query."""
+
+    method: str
+    url: str
+    host: str
+    path: str
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class HttpAnswer:
+    """An HTTP answer that a replay gives: ``pieces`` carry the body, each with the milliseconds to wait from the start."""
+
+    status: int
+    headers: Mapping[str, str]
+    pieces: Sequence[Piece]
+
+    @property
+    def body(self) -> bytes:
+        """The whole body."""
+        return b"".join(piece for _, piece in self.pieces)
+
+
+class ModelProtocol(Protocol):
+    """How a provider writes exchanges; each module in `spanreel.protocols` has these names. Pure, no I/O.
+
+    What a protocol reads and writes again is the same exchange: ``read_request(write_request(r)) == r``, and likewise
+    for answers. Reading never raises on unknown fields (they are kept in ``provider_fields``); on what is not of the
+    protocol's form at all it raises ValueError saying what and where.
+    """
+
+    NAME: str
+    """The protocol's name, as recorded (``openai_chat``)."""
+    PROVIDER: str
+    """The provider's name by the GenAI conventions, where the host does not say otherwise."""
+    PATHS: Mapping[str, Operation]
+    """Ends of URL paths that carry this protocol by POST, and what they ask for."""
+
+    def read_request(self, body: bytes, operation: Operation) -> Request:
+        """Read a request body."""
+        ...
+
+    def write_request(self, request: Request) -> bytes:
+        """Write a request body."""
+        ...
+
+    def read_response(self, body: bytes, status: int) -> Answer:
+        """Read a plain (not streamed) response body, errors (status from 400 on) included."""
+        ...
+
+    def write_response(self, answer: Answer) -> bytes:
+        """Write a plain response body, errors included."""
+        ...
+
+    def join(self, pieces: Sequence[Piece]) -> Answer:
+        """Read a streamed body, whole or cut off, into the answer it amounts to."""
+        ...
+
+    def split(self, answer: Answer) -> list[Piece]:
+        """Write an answer as a stream: cut as its ``chunks`` say, or as the provider would where it has none."""
+        ...
+
+
+class Kind(StrEnum):
+    """What crosses at a point."""
+
+    RUN = "run"
+    TOOL = "tool"
+    HANDOFF = "handoff"
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """What an agent is asked. ``input`` are messages; ``arguments`` is the native input as JSON, for a replay.
+
+    ``callable`` is ``module:function`` where the recorded arguments suffice to call it again.
+    """
+
+    agent: Agent
+    input: tuple[Message, ...] = ()
+    arguments: Mapping[str, Json] = field(default_factory=dict)
+    callable: str | None = None
+    conversation_id: str | None = None
+    user_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What an agent answered: ``output`` are messages, ``value`` the native result as JSON."""
+
+    output: tuple[Message, ...] = ()
+    value: Json = None
+    status: Status = Status.OK
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRequest:
+    """A tool about to be called. ``arguments`` as executed, as JSON; ``requested`` as the model wrote them, if known.
+
+    ``weak`` names arguments (JSON pointers) that could not be read by their fields. ``side_effect`` is True where the
+    code or a policy says so, None where nothing is known.
+    """
+
+    name: str
+    arguments: Json
+    call_id: str | None = None
+    kind: ToolKind = ToolKind.FUNCTION
+    description: str | None = None
+    side_effect: bool | None = None
+    weak: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool answered, as JSON. ``status`` BLOCKED or INTERRUPTED where it did not run; ``target`` of a handoff."""
+
+    value: Json = None
+    status: Status = Status.OK
+    target: str | None = None
+    weak: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedError:
+    """A recorded failure that a replay raises again: the exception's full class name and its text."""
+
+    type: str
+    message: str | None
+    category: ErrorCategory = ErrorCategory.TOOL
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One place in a library where a boundary is.
+
+    ``target`` is ``module:Class.method``. ``read(instance, arguments)`` gets the call's arguments by name and gives the
+    request, or None where this call is none. ``read_result(result)`` reads the native result. For tools,
+    ``rebuild(result, arguments)`` makes the native result from a recorded one. For runs, ``rewrite(arguments, recorded)``
+    gives the arguments by name with the recorded ones in the place of the caller's. ``work(result)`` is for a
+    call that returns a handle at once: the task or future whose end is the end of the call. Exceptions whose class
+    names stand in ``control_flow`` are no errors; in ``errors`` their category is given.
+    """
+
+    target: str
+    kind: Kind
+    read: Callable[[Any, Mapping[str, Any]], RunRequest | ToolRequest | None]
+    read_result: Callable[[Any], RunResult | ToolResult]
+    rebuild: Callable[[ToolResult, Mapping[str, Any]], Any] | None = None
+    rewrite: Callable[[Mapping[str, Any], Mapping[str, Json]], Mapping[str, Any]] | None = None
+    work: Callable[[Any], Awaitable[Any] | None] | None = None
+    control_flow: tuple[str, ...] = ()
+    errors: Mapping[str, ErrorCategory] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Injection:
+    """A public middleware interface to stand in: ``factory()`` makes what ``target`` is to get as ``argument``."""
+
+    target: str
+    argument: str
+    factory: Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Framework:
+    """One library's points. ``replay_environment`` is set while a replay runs (placeholder keys, exporters off)."""
+
+    library: str
+    releases: str
+    points: tuple[Point, ...]
+    injections: tuple[Injection, ...] = ()
+    replay_environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ClientPoint:
+    """One HTTP client's `send`: where exchanges are caught.
+
+    ``read_request(arguments)`` gives the request with its body, or None where the body is not in memory;
+    ``peek(arguments)`` gives (method, path) cheaply. ``read_body(response)`` gives the body where it has already been
+    read and decoded, else None. ``pass_body(response, wrap)`` puts ``wrap(stream)`` in the place of the body stream that
+    is still to come. ``decode(response, pieces)`` undoes the content encoding, piece by piece.
+    ``build(arguments, answer, is_async)`` makes the native response of a replay.
+    """
+
+    target: str
+    library: str
+    is_async: bool
+    peek: Callable[[Mapping[str, Any]], tuple[str, str]]
+    read_request: Callable[[Mapping[str, Any]], HttpRequest | None]
+    read_status: Callable[[Any], int]
+    read_headers: Callable[[Any], Mapping[str, str]]
+    read_body: Callable[[Any], bytes | None]
+    pass_body: Callable[[Any, Callable[[Any], Any]], None]
+    decode: Callable[[Mapping[str, str], Sequence[Piece]], list[Piece]]
+    build: Callable[[Mapping[str, Any], HttpAnswer], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class LiveRun:
+    """A run as a replay sees it: ``path`` is ``root`` or ``root/researcher#0``; ``parent`` the id of the run around it.
+
+    ``tool_call`` is the live tool request this run is inside of, where there is one.
+    """
+
+    id: str
+    path: str
+    agent: Agent
+    parent: str | None = None
+    tool_call: ToolRequest | None = None
+
+
+class Player(Protocol):
+    """What answers instead of the world while a session is replayed. Thread-safe. Raises ReplayStop to end a run.
+
+    The boundary calls it from any thread; ``run`` is None for calls outside every run.
+    """
+
+    def begin_run(self, run: LiveRun, request: RunRequest) -> Mapping[str, Json] | None:
+        """A run starts; what comes back are the recorded arguments that beat the caller's, or None."""
+        ...
+
+    def end_run(self, run: LiveRun, result: RunResult | None, error: BaseException | None) -> None:
+        """A run has ended, with its result or the exception that left it."""
+        ...
+
+    def answer_model(
+        self, run: LiveRun | None, protocol: ModelProtocol, operation: Operation, request: HttpRequest
+    ) -> HttpAnswer:
+        """The recorded answer to a model request."""
+        ...
+
+    def answer_tool(self, run: LiveRun | None, request: ToolRequest) -> ToolResult | RecordedError | None:
+        """The recorded answer of a tool, or its error; None lets the tool run (agents as tools, handoffs)."""
+        ...
+
+    def refuse(self, what: str) -> None:
+        """Something went past every point (a socket, a process): note it and raise."""
+        ...

@@ -1,0 +1,1 @@
+"""How providers write exchanges: one module each, read and write, plain and streamed, no I/O."""

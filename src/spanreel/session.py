@@ -1,0 +1,342 @@
+"""The session document, `spanreel.session/1`: what a conversation's runs were asked, did and answered.
+
+Messages and tool definitions are stored once and referred to by their index. A field that is None is absent; where
+absence and JSON null differ (a tool's result), ``fidelity`` says ``absent``. Times are UTC, in RFC 3339 with up to
+nine digits of seconds, as text, so that nanoseconds survive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import pydantic_core
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from spanreel.errors import SessionError
+from spanreel.model import ErrorCategory, Fidelity, Json, Status, ToolKind
+
+SCHEMA = "spanreel.session/1"
+CANON = "spanreel.canon/1"
+"""The version of the canonical form that replay compares in."""
+
+
+class Document(BaseModel):
+    """What all parts of the document share: unknown fields are kept, so that newer documents survive older readers."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class Message(Document):
+    """One message; parts as in `spanreel.model.Message`."""
+
+    role: str
+    parts: list[dict[str, Json]] = Field(default_factory=list)
+    name: str | None = None
+    finish_reason: str | None = None
+    provider_fields: dict[str, Json] = Field(default_factory=dict)
+
+
+class ErrorInfo(Document):
+    """A failure; raw text only where content is kept."""
+
+    category: ErrorCategory = ErrorCategory.OTHER
+    type: str | None = None
+    message: str | None = None
+
+
+class AgentInfo(Document):
+    """Who ran."""
+
+    name: str | None = None
+    id: str | None = None
+    version: str | None = None
+
+
+class Usage(Document):
+    """Token counts; input includes cached tokens, output includes reasoning."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    reasoning_tokens: int | None = None
+
+
+class Cost(Document):
+    """What it cost, and who says so."""
+
+    usd: float
+    source: Literal["reported", "calculator", "estimated"]
+
+
+class Attempt(Document):
+    """One HTTP attempt of a model call."""
+
+    started_at: str | None = None
+    ended_at: str | None = None
+    status: int | None = None
+    error: ErrorInfo | None = None
+    provider_fields: dict[str, Json] = Field(default_factory=dict)
+
+
+class ModelCall(Document):
+    """One request to a model and its answer. ``input``, ``output`` and ``tools`` are indexes into the session's tables."""
+
+    id: str
+    operation: str = "chat"
+    provider: str | None = None
+    protocol: str | None = None
+    model: str | None = None
+    response_model: str | None = None
+    response_id: str | None = None
+    settings: dict[str, Json] = Field(default_factory=dict)
+    input: list[int] = Field(default_factory=list)
+    output: list[int] = Field(default_factory=list)
+    tools: list[int] = Field(default_factory=list)
+    finish_reasons: list[str] = Field(default_factory=list)
+    usage: Usage | None = None
+    streamed: bool = False
+    complete: bool = True
+    chunks: list[list[Json]] = Field(default_factory=list)
+    attempts: list[Attempt] = Field(default_factory=list)
+    warnings: list[str] = Field(default_factory=list)
+    guardrails: list[dict[str, Json]] = Field(default_factory=list)
+    request_fields: dict[str, Json] = Field(default_factory=dict)
+    provider_fields: dict[str, Json] = Field(default_factory=dict)
+    status: Status = Status.OK
+    http_status: int | None = None
+    error: ErrorInfo | None = None
+    started_at: str | None = None
+    ended_at: str | None = None
+    fidelity: dict[str, Fidelity] = Field(default_factory=dict)
+
+
+class RequestedBy(Document):
+    """The model call that asked for a tool call, and the request's place in its answer."""
+
+    model_call: str
+    position: int
+
+
+class ToolCall(Document):
+    """One call of a tool: what the model asked for, what was executed, what came of it."""
+
+    id: str
+    call_id: str | None = None
+    name: str
+    kind: ToolKind = ToolKind.FUNCTION
+    requested: Json = None
+    arguments: Json = None
+    result: Json = None
+    status: Status = Status.OK
+    error: ErrorInfo | None = None
+    requested_by: RequestedBy | None = None
+    run: str | None = None
+    target: str | None = None
+    side_effect: bool | None = None
+    executed: bool = True
+    started_at: str | None = None
+    ended_at: str | None = None
+    fidelity: dict[str, Fidelity] = Field(default_factory=dict)
+
+
+class Turn(Document):
+    """One round of the agent's loop."""
+
+    index: int
+    model_call: ModelCall | None = None
+    tool_calls: list[ToolCall] = Field(default_factory=list)
+
+
+class Parent(Document):
+    """Where a run hangs: the run around it, and the tool call it was made in, if any."""
+
+    run: str
+    tool_call: str | None = None
+
+
+class Entrypoint(Document):
+    """How to run it again: the process's arguments, and the callable with its recorded arguments where there is one."""
+
+    argv: list[str] | None = None
+    callable: str | None = None
+    arguments: dict[str, Json] | None = None
+
+
+class Run(Document):
+    """One request to an agent until its final answer. ``result`` is the native result as JSON."""
+
+    id: str
+    trace_id: str
+    path: str = "root"
+    parent: Parent | None = None
+    agent: AgentInfo = Field(default_factory=AgentInfo)
+    implicit: bool = False
+    entrypoint: Entrypoint | None = None
+    input: list[int] = Field(default_factory=list)
+    output: list[int] = Field(default_factory=list)
+    result: Json = None
+    status: Status = Status.OK
+    error: ErrorInfo | None = None
+    started_at: str | None = None
+    ended_at: str | None = None
+    turns: list[Turn] = Field(default_factory=list)
+    side_calls: list[ModelCall] = Field(default_factory=list)
+    loose_tool_calls: list[ToolCall] = Field(default_factory=list)
+    fidelity: dict[str, Fidelity] = Field(default_factory=dict)
+
+    def model_calls(self) -> Iterator[ModelCall]:
+        """The run's own model calls, in turn order, then the side calls."""
+        for turn in self.turns:
+            if turn.model_call is not None:
+                yield turn.model_call
+        yield from self.side_calls
+
+    def tool_calls(self) -> Iterator[ToolCall]:
+        """The run's own tool calls, in turn order, then those of no turn."""
+        for turn in self.turns:
+            yield from turn.tool_calls
+        yield from self.loose_tool_calls
+
+
+class Key(Document):
+    """What makes the session one."""
+
+    kind: Literal["conversation", "trace"]
+    value: str
+
+
+class Redaction(Document):
+    """Which policy redacted the recording, and the ids of the keys of its digests."""
+
+    policy: str | None = None
+    key_ids: list[str] = Field(default_factory=list)
+
+
+class Reason(Document):
+    """One thing that stands in the way of a replay: where, what, and what to do."""
+
+    place: str
+    reason: str
+    remedy: str | None = None
+
+
+class Eligibility(Document):
+    """Whether an offline replay can be exact."""
+
+    eligible: bool = True
+    reasons: list[Reason] = Field(default_factory=list)
+
+
+class Session(Document):
+    """One conversation: all runs that share a conversation id, else one trace."""
+
+    schema_: str = Field(default=SCHEMA, alias="schema")
+    id: str
+    revision: int = 1
+    key: Key
+    origin: Literal["recorded", "imported", "replay"] = "recorded"
+    baseline: str | None = None
+    user_id: str | None = None
+    name: str | None = None
+    tags: list[str] = Field(default_factory=list)
+    metadata: dict[str, Json] = Field(default_factory=dict)
+    started_at: str | None = None
+    ended_at: str | None = None
+    status: Status = Status.OK
+    source: dict[str, Json] = Field(default_factory=dict)
+    messages: list[Message] = Field(default_factory=list)
+    tools: list[dict[str, Json]] = Field(default_factory=list)
+    runs: list[Run] = Field(default_factory=list)
+    usage: Usage = Field(default_factory=Usage)
+    cost: Cost | None = None
+    fidelity: dict[str, Fidelity] = Field(default_factory=dict)
+    redaction: Redaction = Field(default_factory=Redaction)
+    canon: str = CANON
+    replay: Eligibility = Field(default_factory=Eligibility)
+
+    model_config = ConfigDict(extra="allow", populate_by_name=True, serialize_by_alias=True)
+
+    def roots(self) -> list[Run]:
+        """The runs that no other run made, in their order."""
+        return [run for run in self.runs if run.parent is None]
+
+    def run(self, selector: str) -> Run:
+        """The run with this id, path, or number (from 0, among the root runs).
+
+        Raises:
+            SessionError: there is no such run.
+        """
+        for run in self.runs:
+            if selector == run.id:
+                return run
+        if selector.isdecimal() and int(selector) < len(self.roots()):
+            return self.roots()[int(selector)]
+        for run in self.runs:
+            if selector == run.path:
+                return run
+        known = [f"{number}={run.id}" for number, run in enumerate(self.roots())]
+        raise SessionError(f"session {self.id!r} has no run {selector!r}; its root runs: {', '.join(known)}")
+
+
+UPGRADES: dict[str, Any] = {}
+"""Schema name of an older document to the function that turns its JSON into the next version's."""
+
+
+def read_session(data: str | bytes | dict[str, Json]) -> Session:
+    """Read one session document, of this version or an older one.
+
+    Raises:
+        SessionError: not JSON, not a session, or of a version that this release does not know; says what and where.
+    """
+    try:
+        document = data if isinstance(data, dict) else pydantic_core.from_json(data)
+    except ValueError as error:
+        raise SessionError(f"not a session document: {error}") from error
+    if not isinstance(document, dict):
+        raise SessionError(f"not a session document: JSON of type {type(document).__name__}, expected an object")
+    schema = document.get("schema")
+    while schema in UPGRADES:
+        document = UPGRADES[schema](document)
+        schema = document.get("schema")
+    if schema != SCHEMA:
+        raise SessionError(
+            f"session document of schema {schema!r}; this release reads {[*UPGRADES, SCHEMA]!r}. Is it from a newer release?"
+        )
+    try:
+        return Session.model_validate(document)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = "/".join(str(step) for step in first["loc"])
+        raise SessionError(f"session document: {first['msg']} at /{place}") from error
+
+
+def load_sessions(path: str | Path) -> list[Session]:
+    """All sessions of a file: one document, a JSON list of them, or JSON lines.
+
+    Raises:
+        SessionError: the file is missing or empty, or one of its documents cannot be read; names the file and the place.
+    """
+    file = Path(path)
+    try:
+        text = file.read_bytes()
+    except OSError as error:
+        raise SessionError(f"cannot read {str(file)!r}: {error.strerror or error}") from error
+    stripped = text.strip()
+    if not stripped:
+        raise SessionError(f"{str(file)!r} is empty")
+    try:
+        whole = pydantic_core.from_json(stripped)
+    except ValueError:
+        documents: list[Any] = [line for line in stripped.splitlines() if line.strip()]
+    else:
+        documents = whole if isinstance(whole, list) else [whole]
+    sessions = []
+    for number, document in enumerate(documents, 1):
+        try:
+            sessions.append(read_session(document))
+        except SessionError as error:
+            raise SessionError(f"{str(file)!r}, document {number}: {error}") from error
+    return sessions
