@@ -25,6 +25,7 @@ class HttpRequest:
     host: str
     path: str
     body: bytes
+    port: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +92,15 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """What an agent is asked. ``input`` are messages; ``arguments`` is the native input as JSON, for a replay.
+    """What an agent is asked. ``input`` are messages, or a function that reads them, called only where they are kept.
+
+    ``arguments`` is the native input by name, for a replay; any values, the boundary takes the snapshot.
 
     ``callable`` is ``module:function`` where the recorded arguments suffice to call it again.
     """
 
     agent: Agent
-    input: tuple[Message, ...] = ()
+    input: tuple[Message, ...] | Callable[[], tuple[Message, ...]] = ()
     arguments: Mapping[str, Json] = field(default_factory=dict)
     callable: str | None = None
     conversation_id: str | None = None
@@ -115,7 +118,7 @@ class RunResult:
 
 @dataclass(frozen=True, slots=True)
 class ToolRequest:
-    """A tool about to be called. ``arguments`` as executed, as JSON; ``requested`` as the model wrote them, if known.
+    """A tool about to be called. ``arguments`` as executed, by name; the boundary takes their snapshot.
 
     ``weak`` names arguments (JSON pointers) that could not be read by their fields. ``side_effect`` is True where the
     code or a policy says so, None where nothing is known.
@@ -132,7 +135,7 @@ class ToolRequest:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool answered, as JSON. ``status`` BLOCKED or INTERRUPTED where it did not run; ``target`` of a handoff."""
+    """What a tool answered (any value, the boundary takes its snapshot). ``status`` BLOCKED or INTERRUPTED where it did not run; ``target`` of a handoff."""
 
     value: Json = None
     status: Status = Status.OK

@@ -1,0 +1,6 @@
+"""The HTTP clients where exchanges are caught: one module each, a table of `ClientPoint`s at its end."""
+
+from spanreel.clients.httpx import HTTPX, HTTPX2
+from spanreel.point import ClientPoint
+
+CLIENTS: tuple[ClientPoint, ...] = (*HTTPX, *HTTPX2)

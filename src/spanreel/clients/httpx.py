@@ -1,0 +1,107 @@
+"""httpx and httpx2: the same code under two names, sync and async. Owns reading requests and building responses."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from spanreel.point import ClientPoint, HttpAnswer, HttpRequest, Piece
+
+
+def peek(arguments: Mapping[str, Any]) -> tuple[str, str]:
+    """Method and path of the request, at the price of two attribute look-ups for what is not a POST."""
+    request = arguments["request"]
+    return request.method, request.url.path if request.method == "POST" else ""
+
+
+def read_request(arguments: Mapping[str, Any]) -> HttpRequest | None:
+    """The request with its body; None where the body is a stream that only the transport may read."""
+    request = arguments["request"]
+    content = getattr(request, "_content", None)
+    if content is None:
+        return None
+    url = request.url
+    return HttpRequest(request.method, str(url), url.host, url.path, content, url.port)
+
+
+def read_body(response: Any) -> bytes | None:
+    """The body, decoded, where the client has read it; None while it is still to come."""
+    return getattr(response, "_content", None)
+
+
+def pass_body(response: Any, wrap: Callable[[Any], Any]) -> None:
+    """Let ``wrap`` stand between the transport's stream and the response."""
+    response.stream = wrap(response.stream)
+
+
+def decode(library: str, headers: Mapping[str, str], pieces: Sequence[Piece]) -> list[Piece]:
+    """Undo the content encoding as the client itself does; what was cut off gives what it holds."""
+    if "content-encoding" not in headers:
+        return list(pieces)
+    httpx = importlib.import_module(library)
+    arrival = 0.0
+
+    def raw() -> Iterator[bytes]:
+        nonlocal arrival
+        for arrival, piece in pieces:
+            yield piece
+
+    response = httpx.Response(200, headers={"content-encoding": headers["content-encoding"]}, content=raw())
+    decoded: list[Piece] = []
+    try:
+        decoded.extend((arrival, piece) for piece in response.iter_bytes())
+    except httpx.DecodingError:
+        pass  # a stream closed early ends in the middle of its encoding
+    return decoded
+
+
+def build(library: str, is_async: bool, arguments: Mapping[str, Any], answer: HttpAnswer) -> Any:
+    """The response that the client would have returned, with no transport behind it."""
+    httpx = importlib.import_module(library)
+    content: Any = answer.body
+    if arguments.get("stream"):
+        content = _paced_async(answer.pieces) if is_async else _paced(answer.pieces)
+    response = httpx.Response(answer.status, headers=answer.headers, content=content, request=arguments["request"])
+    response.elapsed = timedelta(0)
+    return response
+
+
+def _paced(pieces: Sequence[Piece]) -> Iterator[bytes]:
+    started = time.monotonic()
+    for due, piece in pieces:
+        if (wait := started + due / 1000 - time.monotonic()) > 0 and due:
+            time.sleep(wait)
+        yield piece
+
+
+async def _paced_async(pieces: Sequence[Piece]) -> AsyncIterator[bytes]:
+    started = time.monotonic()
+    for due, piece in pieces:
+        if (wait := started + due / 1000 - time.monotonic()) > 0 and due:
+            await asyncio.sleep(wait)
+        yield piece
+
+
+def _client(library: str, owner: str, is_async: bool) -> ClientPoint:
+    return ClientPoint(
+        target=f"{library}:{owner}.send",
+        library=library,
+        is_async=is_async,
+        peek=peek,
+        read_request=read_request,
+        read_status=lambda response: int(response.status_code),
+        read_headers=lambda response: response.headers,
+        read_body=read_body,
+        pass_body=pass_body,
+        decode=partial(decode, library),
+        build=partial(build, library, is_async),
+    )
+
+
+HTTPX = (_client("httpx", "Client", is_async=False), _client("httpx", "AsyncClient", is_async=True))
+HTTPX2 = (_client("httpx2", "Client", is_async=False), _client("httpx2", "AsyncClient", is_async=True))

@@ -1,0 +1,117 @@
+"""Values of the user's program as JSON, taken while the caller waits: what they are now, never raising.
+
+Pydantic models and dataclasses go by their fields; what is unknown by a marked repr. One bad value costs only itself.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import datetime
+import decimal
+import enum
+import math
+import pathlib
+import re
+import uuid
+from collections.abc import Mapping, Set
+from typing import Any
+
+import pydantic
+
+from spanreel.model import Json
+
+DEPTH = 40
+"""Deeper values are cut: JSON readers refuse them."""
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A value as JSON; ``weak`` are the JSON pointers of what could only be kept as text."""
+
+    value: Json
+    weak: tuple[str, ...] = ()
+
+
+def snapshot(value: Any) -> Snapshot:
+    """The value as JSON: tuples and sets as lists (sets sorted), bytes as base64 under ``$bytes``, NaN as text."""
+    weak: list[str] = []
+    return Snapshot(_json(value, "", weak, ()), tuple(weak))
+
+
+def _json(value: Any, pointer: str, weak: list[str], above: tuple[int, ...]) -> Json:
+    if value is None or value is True or value is False or type(value) is str or type(value) is int:
+        return value
+    if type(value) is float:
+        return value if math.isfinite(value) else _weak(repr(value), pointer, weak)
+    if id(value) in above or len(above) >= DEPTH:
+        return _weak("<recursion>" if id(value) in above else "<too deep>", pointer, weak)
+    try:
+        return _structured(value, pointer, weak, (*above, id(value)))
+    except Exception:  # the user's own properties and iterators may raise anything
+        return _text(value, pointer, weak)
+
+
+def _structured(value: Any, pointer: str, weak: list[str], above: tuple[int, ...]) -> Json:
+    if isinstance(value, Mapping):
+        return {
+            str(_scalar(key)): _json(item, f"{pointer}/{_escape(str(_scalar(key)))}", weak, above)
+            for key, item in value.items()
+        }
+    if isinstance(value, (list, tuple)):
+        return [_json(item, f"{pointer}/{number}", weak, above) for number, item in enumerate(value)]
+    if isinstance(value, Set):
+        items = [_json(item, pointer, weak, above) for item in value]
+        return sorted(items, key=lambda item: (type(item).__name__, str(item)))
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return {"$bytes": base64.b64encode(bytes(value)).decode("ascii")}
+    if isinstance(value, pydantic.BaseModel):
+        fields = {name: getattr(value, name) for name in type(value).model_fields}
+        return _structured({**fields, **(value.model_extra or {})}, pointer, weak, above)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        return _structured(fields, pointer, weak, above)
+    scalar = _scalar(value)
+    return scalar if scalar is not value else _text(value, pointer, weak)
+
+
+def _scalar(value: Any) -> Any:
+    """The JSON scalar of a well-known type; the value itself where it is of none."""
+    if isinstance(value, enum.Enum):
+        return _scalar(value.value)
+    if isinstance(value, bool):
+        return bool(value)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else repr(float(value))
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+        return value.astimezone(datetime.UTC).isoformat().replace("+00:00", "Z")
+    if isinstance(value, (datetime.date, datetime.time)):
+        return value.isoformat()
+    if isinstance(value, datetime.timedelta):
+        return value.total_seconds()
+    if isinstance(value, (decimal.Decimal, uuid.UUID, pathlib.PurePath)):
+        return str(value)
+    return value
+
+
+def _text(value: Any, pointer: str, weak: list[str]) -> str:
+    try:
+        text = _ADDRESS.sub("", repr(value))
+    except Exception:
+        text = f"<{type(value).__name__}, whose repr raises>"
+    return _weak(text, pointer, weak)
+
+
+def _weak(text: str, pointer: str, weak: list[str]) -> str:
+    weak.append(pointer)
+    return text
+
+
+def _escape(step: str) -> str:
+    return step.replace("~", "~0").replace("/", "~1")
