@@ -1,6 +1,6 @@
 """Names of the outside world on spans: OpenTelemetry's GenAI attributes, and ours where those lack one.
 
-Sources: the GenAI semantic conventions (open-telemetry/semantic-conventions-genai). All content attributes hold JSON text.
+Source: the GenAI semantic conventions (open-telemetry/semantic-conventions-genai). Content attributes hold JSON text.
 """
 
 from typing import Final

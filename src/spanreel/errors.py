@@ -1,14 +1,14 @@
 """Every error spanreel raises of its own accord.
 
-    SpanreelError
-    ├── SettingsError          a setting that cannot be read
-    ├── SessionError           a session document that cannot be read
-    ├── ReplayError            a replay that cannot go on
-    │   ├── ReplayRefused      refused before anything ran (exit code 3)
-    │   └── NotIntercepted     something would have been, or was, out of reach (exit code 4)
-    └── ReplayFailed           the verdict is not PASS; also an AssertionError, so that pytest shows it well
+SpanreelError
+├── SettingsError          a setting that cannot be read
+├── SessionError           a session document that cannot be read
+├── ReplayError            a replay that cannot go on
+│   ├── ReplayRefused      refused before anything ran (exit code 3)
+│   └── NotIntercepted     something would have been, or was, out of reach (exit code 4)
+└── ReplayFailed           the verdict is not PASS; also an AssertionError, so that pytest shows it well
 
-    ReplayStop                 ends the replayed run; a BaseException, since SDKs retry and frameworks swallow Exceptions
+ReplayStop                 ends the replayed run; a BaseException, since SDKs retry and frameworks swallow others
 """
 
 

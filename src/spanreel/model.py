@@ -25,7 +25,7 @@ kept as it came. Each part may hold ``provider_fields``: what the provider said 
 """
 
 ToolDefinition = dict[str, Json]
-"""``{"type": "function", "name", "description"?, "parameters"?: JSON Schema, "provider_fields"?}`` or a provider's own type."""
+"""``{"type": "function", "name", "description"?, "parameters"?: JSON Schema, "provider_fields"?}`` or its own."""
 
 
 class Operation(StrEnum):

@@ -30,7 +30,7 @@ class HttpRequest:
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """An HTTP answer that a replay gives: ``pieces`` carry the body, each with the milliseconds to wait from the start."""
+    """An HTTP answer that a replay gives: ``pieces`` carry the body, each with the milliseconds from the start."""
 
     status: int
     headers: Mapping[str, str]
@@ -135,7 +135,10 @@ class ToolRequest:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool answered (any value, the boundary takes its snapshot). ``status`` BLOCKED or INTERRUPTED where it did not run; ``target`` of a handoff."""
+    """What a tool answered (any value, the boundary takes its snapshot).
+
+    ``status`` is BLOCKED or INTERRUPTED where it did not run; ``target`` names the agent of a handoff.
+    """
 
     value: Json = None
     status: Status = Status.OK
@@ -158,8 +161,8 @@ class Point:
 
     ``target`` is ``module:Class.method``. ``read(instance, arguments)`` gets the call's arguments by name and gives the
     request, or None where this call is none. ``read_result(result)`` reads the native result. For tools,
-    ``rebuild(result, arguments)`` makes the native result from a recorded one. For runs, ``rewrite(arguments, recorded)``
-    gives the arguments by name with the recorded ones in the place of the caller's. ``work(result)`` is for a
+    ``rebuild(result, arguments)`` makes the native result from a recorded one. For runs, ``rewrite(arguments,
+    recorded)`` gives the arguments by name with the recorded ones in the place of the caller's. ``work(result)`` is for a
     call that returns a handle at once: the task or future whose end is the end of the call. Exceptions whose class
     names stand in ``control_flow`` are no errors; in ``errors`` their category is given.
     """
@@ -201,8 +204,8 @@ class ClientPoint:
 
     ``read_request(arguments)`` gives the request with its body, or None where the body is not in memory;
     ``peek(arguments)`` gives (method, path) cheaply. ``read_body(response)`` gives the body where it has already been
-    read and decoded, else None. ``pass_body(response, wrap)`` puts ``wrap(stream)`` in the place of the body stream that
-    is still to come. ``decode(response, pieces)`` undoes the content encoding, piece by piece.
+    read and decoded, else None. ``pass_body(response, wrap)`` puts ``wrap(stream)`` in the place of the body stream
+    that is still to come. ``decode(response, pieces)`` undoes the content encoding, piece by piece.
     ``build(arguments, answer, is_async)`` makes the native response of a replay.
     """
 

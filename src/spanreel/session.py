@@ -82,7 +82,7 @@ class Attempt(Document):
 
 
 class ModelCall(Document):
-    """One request to a model and its answer. ``input``, ``output`` and ``tools`` are indexes into the session's tables."""
+    """One request to a model and its answer. ``input``, ``output``, ``tools`` are indexes into the session's tables."""
 
     id: str
     operation: str = "chat"
@@ -303,7 +303,7 @@ def read_session(data: str | bytes | dict[str, Json]) -> Session:
         schema = document.get("schema")
     if schema != SCHEMA:
         raise SessionError(
-            f"session document of schema {schema!r}; this release reads {[*UPGRADES, SCHEMA]!r}. Is it from a newer release?"
+            f"session document of schema {schema!r}; this release reads {[*UPGRADES, SCHEMA]!r}. Is it newer than this?"
         )
     try:
         return Session.model_validate(document)
@@ -317,7 +317,7 @@ def load_sessions(path: str | Path) -> list[Session]:
     """All sessions of a file: one document, a JSON list of them, or JSON lines.
 
     Raises:
-        SessionError: the file is missing or empty, or one of its documents cannot be read; names the file and the place.
+        SessionError: the file is missing or empty, or a document of it cannot be read; names the file and the place.
     """
     file = Path(path)
     try:
