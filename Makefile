@@ -1,0 +1,81 @@
+# On a fresh machine with git, make and Python 3.11+, every target sets up what it needs in .venv from the lock files.
+
+PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
+	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$$python"; exit; }; \
+	done; echo python3)
+BIN := .venv/bin
+WORKERS ?= auto
+PYTEST := -m pytest --numprocesses=$(WORKERS) --dist=worksteal
+
+# .venv is environment "a". Each other environment NAME has requirements/env-NAME.txt, lives in .venv-NAME, and runs
+# the tests of TESTS_NAME.
+ENVIRONMENTS := lowest
+TESTS_lowest := tests/test_smoke.py
+
+# In the order in which they are resolved: each keeps to the versions of those before it (see the -c lines).
+LOCKS := uv test env-a dev
+COMPILE = UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
+	--generate-hashes --no-emit-index-url --no-emit-find-links $(UPGRADE)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check lint fix bench lock clean test-environments
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: .venv/installed ## record an agent, convert, show, replay it: PASS, then FAIL with what changed
+	@$(BIN)/python examples/demo.py
+
+test: .venv/installed lint test-environments ## everything, as CI runs it
+	$(BIN)/python $(PYTEST) --cov --cov-report=term
+
+check: .venv/installed lint ## format, lint, types, import contracts, fast tests: about a minute
+	$(BIN)/python $(PYTEST) -q -m "not slow"
+
+lint: .venv/installed
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test-environments: $(ENVIRONMENTS:%=.venv-%/installed)
+	$(foreach name,$(ENVIRONMENTS),.venv-$(name)/bin/python -m pytest $(TESTS_$(name)) &&) true
+
+fix: .venv/installed ## format, and mend what ruff can mend
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: .venv/installed ## measure; prints tables
+	@for file in benchmarks/[a-z]*.py; do $(BIN)/python "$$file" || exit; done
+
+lock: .venv/installed ## resolve the lock files again (UPGRADE=--upgrade for today's versions)
+	$(COMPILE) requirements/uv.in -o requirements/uv.txt
+	$(COMPILE) requirements/test.in -o requirements/test.txt
+	$(COMPILE) pyproject.toml requirements/env-a.in -o requirements/env-a.txt
+	$(COMPILE) requirements/dev.in -o requirements/dev.txt
+	$(COMPILE) --resolution lowest-direct pyproject.toml requirements/env-lowest.in -o requirements/env-lowest.txt
+
+clean: ## remove what the other targets made
+	rm -rf .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage* \
+		build dist demo-out
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# -- environments ------------------------------------------------------------------------------------------------------
+
+.venv/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "spanreel needs Python 3.11 or newer, and " \
+		+ sys.executable + " is " + sys.version.split()[0] + "; name another one: make PYTHON=/path/to/python3.12")'
+	$(PYTHON) -m venv --clear .venv
+	@touch $@
+
+.venv/installed: .venv/python pyproject.toml $(LOCKS:%=requirements/%.txt)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/uv.txt
+	$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes $(LOCKS:%=requirements/%.txt)
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --build-constraints requirements/dev.txt --editable .
+	@touch $@
+
+.venv-%/installed: .venv/installed requirements/env-%.txt requirements/test.txt
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-$*
+	$(BIN)/uv pip sync --quiet --python .venv-$*/bin/python --require-hashes requirements/test.txt requirements/env-$*.txt
+	$(BIN)/uv pip install --quiet --python .venv-$*/bin/python --no-deps --build-constraints requirements/dev.txt --editable .
+	@touch $@
