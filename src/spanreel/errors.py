@@ -40,6 +40,14 @@ class ReplayFailed(SpanreelError, AssertionError):
     """The verdict of a replay is not PASS; the message is the report for people."""
 
 
+class RecordedFailure(SpanreelError):
+    """A recorded failure raised again with its recorded text; its own class (``recorded_type``) is not at hand."""
+
+    def __init__(self, recorded_type: str, message: str) -> None:
+        super().__init__(message)
+        self.recorded_type = recorded_type
+
+
 class ReplayStop(BaseException):
     """Ends the replayed run at a divergence.
 

@@ -6,12 +6,16 @@ so that nothing runs live because a context was lost. What a player does is left
 
 from __future__ import annotations
 
+import builtins
+import importlib
 import os
+import sys
 import threading
 from contextvars import ContextVar
+from typing import Any
 
-from spanreel.errors import ReplayStop
-from spanreel.point import Player
+from spanreel.errors import RecordedFailure, ReplayStop
+from spanreel.point import Player, RecordedError
 
 GUARD_VARIABLE = "SPANREEL_REPLAY_GUARD"
 """Environment: ``deny:<pid>`` in children of a replayed process; they must not run anything live."""
@@ -67,6 +71,9 @@ def leave(player: Player) -> None:
     global _active
     with _lock:
         previous = _previous.pop(id(player), None)
+        for key, before in _previous.items():
+            if before is player:
+                _previous[key] = previous
         _active = tuple(one for one in _active if one is not player)
     if _current.get() is player:
         _current.set(previous)
@@ -83,6 +90,62 @@ def read_guard() -> None:
 def denied() -> bool:
     """Whether this process is the child of a replayed one and has no replay of its own."""
     return _denied
+
+
+def rebuild_error(recorded: RecordedError) -> Exception:
+    """The exception of a recorded failure: of its own class where that is at hand, with the recorded text.
+
+    A class that is missing, or that does not let itself be made from a text, becomes a `RecordedFailure`.
+    """
+    message = recorded.message or ""
+    found = _find_class(recorded.type)
+    if found is None:
+        return RecordedFailure(recorded.type, message)
+    try:
+        error = _make(found, message)
+        # The text goes into the model's next request, so it has to be the recorded one to the letter (KeyError quotes).
+        if str(error) != message:
+            told = type(found.__name__, (found,), {"__str__": lambda _: message, "__module__": found.__module__})
+            error = _make(told, message)
+        return error if str(error) == message else RecordedFailure(recorded.type, message)
+    except Exception:  # noqa: BLE001 - the class is the user's, and may do anything
+        return RecordedFailure(recorded.type, message)
+
+
+def _make(found: type[Exception], message: str) -> Exception:
+    try:
+        return found(message)
+    except Exception:  # noqa: BLE001 - as above
+        error = found.__new__(found)
+        error.args = (message,)
+        return error
+
+
+def _find_class(name: str) -> type[Exception] | None:
+    steps = name.split(".")
+    if len(steps) == 1:
+        return _exception(getattr(builtins, name, None))
+    for cut in range(len(steps) - 1, 0, -1):
+        module: Any = _module(".".join(steps[:cut]))
+        for step in steps[cut:]:
+            module = getattr(module, step, None)
+        if (found := _exception(module)) is not None:
+            return found
+    return None
+
+
+def _module(name: str) -> Any:
+    # A document must not make us import what the process does not use already.
+    if name not in sys.modules and name.partition(".")[0] in sys.modules:
+        try:
+            return importlib.import_module(name)
+        except Exception:  # noqa: BLE001 - a module runs when it is imported
+            return None
+    return sys.modules.get(name)
+
+
+def _exception(found: Any) -> type[Exception] | None:
+    return found if isinstance(found, type) and issubclass(found, Exception) else None
 
 
 read_guard()
