@@ -9,10 +9,29 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 
+CASES_ABSENT = "shared cases not here"
+PERMITTED_SKIPS = (CASES_ABSENT,)
+"""How the reason of a skip may begin in CI. Any other skipped test is a promise not kept, and fails the run."""
+
 
 def cases(name: str) -> Path:
     """The folder (or file) of this name among the shared cases; skips the test where they are absent."""
     folder = Path(os.environ.get("SPANREEL_CASES", ROOT.parent / "shared" / "cases"))
     if not (folder / name).exists():
-        pytest.skip(f"shared cases not here: {name} is looked for in ../shared/cases or $SPANREEL_CASES")
+        pytest.skip(f"{CASES_ABSENT}: {name} is looked for in ../shared/cases or $SPANREEL_CASES")
     return folder / name
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail a run in CI that skipped a test for a reason which is not permitted."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None or not os.environ.get("CI") or hasattr(session.config, "workerinput"):
+        return
+    for report in reporter.stats.get("skipped", []):
+        reason = report.longrepr[2].removeprefix("Skipped: ")
+        if not reason.startswith(PERMITTED_SKIPS):
+            reporter.write_line(
+                f"\nskipped, and CI permits no skip for this reason: {report.nodeid}: {reason}", red=True
+            )
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
