@@ -1,0 +1,161 @@
+"""How fields came to us, as spans say it: the mark on a field, and what is left of a span without its content."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from opentelemetry.util.types import AttributeValue
+
+from spanreel import conventions as names
+from spanreel import json_text
+from spanreel.model import Fidelity, ModelRecord, RunRecord, ToolRecord
+
+FIELDS: Final[Mapping[type, Mapping[str, str]]] = {
+    RunRecord: {
+        "input": names.INPUT_MESSAGES,
+        "output": names.OUTPUT_MESSAGES,
+        "arguments": names.RUN_ARGUMENTS,
+        "entrypoint": names.RUN_ENTRYPOINT,
+        "result": names.RUN_RESULT,
+        "error": names.ERROR_MESSAGE,
+    },
+    ModelRecord: {
+        "instructions": names.SYSTEM_INSTRUCTIONS,
+        "input": names.INPUT_MESSAGES,
+        "output": names.OUTPUT_MESSAGES,
+        "tools": names.TOOL_DEFINITIONS,
+        "settings": names.REQUEST_SETTINGS,
+        "arguments": names.TOOL_CALL_ARGUMENTS,
+        "request_fields": names.REQUEST_PROVIDER_FIELDS,
+        "provider_fields": names.RESPONSE_PROVIDER_FIELDS,
+        "chunks": names.STREAM_CHUNKS,
+        "headers": names.RESPONSE_HEADERS,
+        "raw_request": names.RAW_REQUEST,
+        "raw_response": names.RAW_RESPONSE,
+        "error": names.ERROR_MESSAGE,
+    },
+    ToolRecord: {
+        "arguments": names.TOOL_CALL_ARGUMENTS,
+        "result": names.TOOL_CALL_RESULT,
+        "error": names.ERROR_MESSAGE,
+    },
+}
+"""Record fields, as fidelity names them, to the attributes that hold them; other names stand for themselves."""
+
+CONTENT: Final = (
+    # Oldest first: what came into the call before what came out of it. `bounds` drops from the end.
+    names.SYSTEM_INSTRUCTIONS,
+    names.RUN_ARGUMENTS,
+    names.RUN_ENTRYPOINT,
+    names.INPUT_MESSAGES,
+    names.TOOL_CALL_ARGUMENTS,
+    names.TOOL_DESCRIPTION,
+    names.TOOL_DEFINITIONS,
+    names.REQUEST_STOP_SEQUENCES,
+    names.REQUEST_SETTINGS,
+    names.REQUEST_PROVIDER_FIELDS,
+    names.SESSION_METADATA,
+    names.RAW_REQUEST,
+    names.OUTPUT_MESSAGES,
+    names.TOOL_CALL_RESULT,
+    names.RUN_RESULT,
+    names.ERROR_MESSAGE,
+    names.RESPONSE_ERROR,
+    names.RESPONSE_HEADERS,
+    names.RESPONSE_PROVIDER_FIELDS,
+    names.RAW_RESPONSE,
+    names.STREAM_CHUNKS,
+)
+"""Every attribute of ours that holds content."""
+
+_SETTINGS_THAT_ARE_NAMES: Final = {
+    "tool_choice",
+    "service_tier",
+    "reasoning_effort",
+    "previous_response_id",
+    "conversation_id",
+}
+
+
+def mark(attributes: Mapping[str, AttributeValue], fields: Iterable[str], state: Fidelity) -> dict[str, AttributeValue]:
+    """The attributes, with ``spanreel.fidelity`` saying the state of these; of two states the graver stays."""
+    marks = _marks(attributes)
+    changed = False
+    for field in fields:
+        if _gravity(state) > _gravity(marks.get(field)):
+            marks[field] = state.value
+            changed = True
+    return {**attributes, names.FIDELITY: json_text.encode(marks)} if changed else dict(attributes)
+
+
+def without_content(attributes: Mapping[str, AttributeValue]) -> dict[str, AttributeValue]:
+    """What metadata capture leaves: names, ids, numbers and reasons; nothing that was said, given or answered."""
+    kept = {name: value for name, value in attributes.items() if name not in CONTENT}
+    for name, reduce in _REDUCED.items():
+        value = attributes.get(name)
+        reduced = reduce(_decode(value)) if isinstance(value, str) else None
+        if reduced:
+            kept[name] = json_text.encode(reduced)
+    missing = [name for name in attributes if name in CONTENT and attributes[name] != kept.get(name)]
+    return mark(kept, missing, Fidelity.ABSENT)
+
+
+def content_of(operation: object) -> tuple[str, ...]:
+    """The attributes that hold the content of a span of this operation, for where a whole capture was dropped."""
+    if operation in {names.INVOKE_AGENT, names.RUN_STARTED}:
+        return (names.INPUT_MESSAGES, names.RUN_ARGUMENTS, names.OUTPUT_MESSAGES, names.RUN_RESULT)
+    if operation == names.EXECUTE_TOOL:
+        return (names.TOOL_CALL_ARGUMENTS, names.TOOL_CALL_RESULT)
+    if operation == names.AGENT_STEP:
+        return ()
+    return (names.SYSTEM_INSTRUCTIONS, names.INPUT_MESSAGES, names.TOOL_DEFINITIONS, names.OUTPUT_MESSAGES)
+
+
+def _reduce_tools(tools: Any) -> Any:
+    if not isinstance(tools, list):
+        return None
+    return [{key: tool[key] for key in ("type", "name") if key in tool} for tool in tools if isinstance(tool, dict)]
+
+
+def _reduce_settings(settings: Any) -> Any:
+    if not isinstance(settings, dict):
+        return None
+    return {
+        name: value
+        for name, value in settings.items()
+        if value is None
+        or isinstance(value, (bool, int, float))
+        or (isinstance(value, str) and name in _SETTINGS_THAT_ARE_NAMES)
+    }
+
+
+def _reduce_error(error: Any) -> Any:
+    return {name: value for name, value in error.items() if name != "message"} if isinstance(error, dict) else None
+
+
+_REDUCED: Final = {
+    names.TOOL_DEFINITIONS: _reduce_tools,
+    names.REQUEST_SETTINGS: _reduce_settings,
+    names.RESPONSE_ERROR: _reduce_error,
+}
+
+
+def _marks(attributes: Mapping[str, AttributeValue]) -> dict[str, str]:
+    value = attributes.get(names.FIDELITY)
+    marks = _decode(value) if isinstance(value, str) else None
+    return marks if isinstance(marks, dict) else {}
+
+
+def _decode(text: str) -> Any:
+    try:
+        return json_text.decode(text)
+    except ValueError:
+        return None
+
+
+_ORDER: Final = (None, "whole", "reconstructed", "redacted", "truncated", "absent")
+
+
+def _gravity(state: str | None) -> int:
+    return _ORDER.index(state) if state in _ORDER else 0

@@ -1,0 +1,62 @@
+"""JSON as text, for attributes: whatever a program's values hold, what is written here can be read again.
+
+Fast through `pydantic_core`; the slow way takes what that refuses (lone surrogates, deep nesting).
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import pydantic_core
+
+from spanreel.model import Json
+
+
+def encode(value: Any) -> str:
+    """The value as compact JSON text. NaN and infinities become strings, bytes base64, objects their type's name."""
+    try:
+        return pydantic_core.to_json(value, inf_nan_mode="strings", bytes_mode="base64", fallback=_marker).decode()
+    except (ValueError, RecursionError):
+        try:
+            # ASCII only, so that a lone surrogate stands as its escape, which any UTF-8 channel lets pass.
+            return json.dumps(_plain(value), separators=(",", ":"))
+        except (ValueError, RecursionError):
+            return json.dumps(_marker(value))
+
+
+def decode(text: str) -> Json:
+    """The value of a JSON text.
+
+    Raises:
+        ValueError: it is not JSON.
+    """
+    try:
+        return pydantic_core.from_json(text)
+    except ValueError:
+        try:
+            return json.loads(text)
+        except RecursionError as error:
+            raise ValueError("JSON nested too deep") from error
+
+
+def _marker(value: object) -> str:
+    return f"<{type(value).__module__}.{type(value).__qualname__}>"
+
+
+def _plain(value: Any) -> Json:
+    """The value out of what `json` knows, by the same rules as the fast way."""
+    if isinstance(value, str) or value is None or isinstance(value, (bool, int)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else pydantic_core.to_jsonable_python(value, inf_nan_mode="strings")
+    if isinstance(value, Mapping):
+        return {key if isinstance(key, str) else str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_plain(item) for item in value]
+    if isinstance(value, (bytes, bytearray)):
+        return base64.urlsafe_b64encode(value).decode("ascii")
+    return _marker(value)

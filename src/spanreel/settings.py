@@ -1,0 +1,215 @@
+"""The environment, read once: what is captured, how far it is bounded, where it goes. Decides nothing itself.
+
+Sources of the ``OTEL_*`` names: the OpenTelemetry SDK environment variable and OTLP exporter specifications.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final, TypeVar
+from urllib.parse import urlsplit
+
+from spanreel.errors import SettingsError
+
+CAPTURE: Final = "SPANREEL_CAPTURE"
+FLUSH: Final = "SPANREEL_FLUSH"
+LOG: Final = "SPANREEL_LOG"
+FILE: Final = "SPANREEL_FILE"
+PATHS: Final = "SPANREEL_PATHS"
+MAX_VALUE_BYTES: Final = "SPANREEL_MAX_VALUE_BYTES"
+MAX_SPAN_BYTES: Final = "SPANREEL_MAX_SPAN_BYTES"
+QUEUE_BYTES: Final = "SPANREEL_QUEUE_BYTES"
+REPLAY: Final = "SPANREEL_REPLAY"
+"""The session document that this process replays; set by ``spanreel replay`` for its child."""
+REPLAY_REPORT: Final = "SPANREEL_REPLAY_REPORT"
+"""Where the child writes its report."""
+REPLAY_GUARD: Final = "SPANREEL_REPLAY_GUARD"
+"""Whether the child closes the network."""
+RUN_INPUT: Final = "SPANREEL_RUN_INPUT"
+"""JSON: the recorded arguments of the run that is replayed."""
+
+OTEL_CONTENT: Final = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+OTEL_DISABLED: Final = "OTEL_SDK_DISABLED"
+OTEL_EXPORTER: Final = "OTEL_TRACES_EXPORTER"
+OTEL_ENDPOINTS: Final = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+OTEL_PROTOCOLS: Final = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+OTEL_VALUE_LIMITS: Final = ("OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT")
+
+MIB: Final = 1024 * 1024
+DEFAULT_HTTP: Final = "http://localhost:4318"
+DEFAULT_GRPC: Final = "http://localhost:4317"
+
+
+class Capture(StrEnum):
+    """How much is recorded."""
+
+    FULL = "full"
+    METADATA = "metadata"
+    OFF = "off"
+
+
+class Flush(StrEnum):
+    """At the end of what the export thread is woken."""
+
+    CALL = "call"
+    TURN = "turn"
+    RUN = "run"
+
+
+class Log(StrEnum):
+    """What spanreel says on the log."""
+
+    OFF = "off"
+    WARNING = "warning"
+    INFO = "info"
+    DEBUG = "debug"
+
+
+class OtlpProtocol(StrEnum):
+    """How OTLP travels."""
+
+    GRPC = "grpc"
+    HTTP = "http/protobuf"
+
+
+_OTEL_CONTENT_VALUES: Final = {
+    "no_content": Capture.METADATA,
+    "false": Capture.METADATA,
+    "event_only": Capture.METADATA,  # events are not ours, so nothing of the content is asked of spans
+    "span_only": Capture.FULL,
+    "span_and_event": Capture.FULL,
+    "true": Capture.FULL,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the environment asks for. Sizes are in bytes of UTF-8; ``paths`` are URL path suffixes to protocol names.
+
+    ``endpoint`` is where OTLP goes, None where only a file, the console or nothing is asked for. ``exporters`` are the
+    names of ``OTEL_TRACES_EXPORTER``.
+    """
+
+    capture: Capture = Capture.FULL
+    flush: Flush = Flush.CALL
+    log: Log = Log.INFO
+    file: str | None = None
+    paths: Mapping[str, str] = field(default_factory=dict)
+    max_value_bytes: int = MIB
+    max_span_bytes: int = 3 * MIB
+    queue_bytes: int = 64 * MIB
+    disabled: bool = False
+    exporters: tuple[str, ...] = ("otlp",)
+    protocol: OtlpProtocol = OtlpProtocol.HTTP
+    endpoint: str | None = DEFAULT_HTTP
+
+
+def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
+    """Read the settings.
+
+    Raises:
+        SettingsError: a value that is not allowed; names the variable, the value and what is allowed.
+    """
+    file = _text(environ, FILE)
+    endpoint = next((environ[name].strip() for name in OTEL_ENDPOINTS if environ.get(name, "").strip()), None)
+    exporters = _exporters(environ, alone=file is not None and endpoint is None)
+    protocol = _protocol(environ, endpoint)
+    default = DEFAULT_GRPC if protocol is OtlpProtocol.GRPC else DEFAULT_HTTP
+    return Settings(
+        capture=_capture(environ),
+        flush=_choice(environ, FLUSH, Flush, Flush.CALL),
+        log=_choice(environ, LOG, Log, Log.INFO),
+        file=file,
+        paths=_paths(environ),
+        max_value_bytes=min(_size(environ, MAX_VALUE_BYTES, MIB), _otel_value_limit(environ)),
+        max_span_bytes=_size(environ, MAX_SPAN_BYTES, 3 * MIB),
+        queue_bytes=_size(environ, QUEUE_BYTES, 64 * MIB),
+        disabled=environ.get(OTEL_DISABLED, "").strip().lower() == "true",
+        exporters=exporters,
+        protocol=protocol,
+        endpoint=(endpoint or default) if "otlp" in exporters else None,
+    )
+
+
+def _text(environ: Mapping[str, str], name: str) -> str | None:
+    return environ.get(name, "").strip() or None
+
+
+Choice = TypeVar("Choice", bound=StrEnum)
+
+
+def _choice(environ: Mapping[str, str], name: str, choices: type[Choice], default: Choice) -> Choice:
+    value = _text(environ, name)
+    if value is None:
+        return default
+    try:
+        return choices(value.lower())
+    except ValueError:
+        raise _wrong(name, value, ", ".join(choices)) from None
+
+
+def _capture(environ: Mapping[str, str]) -> Capture:
+    otel = _text(environ, OTEL_CONTENT)
+    if _text(environ, CAPTURE) is not None or otel is None:
+        return _choice(environ, CAPTURE, Capture, Capture.FULL)
+    if otel.lower() not in _OTEL_CONTENT_VALUES:
+        raise _wrong(OTEL_CONTENT, otel, ", ".join(_OTEL_CONTENT_VALUES))
+    return _OTEL_CONTENT_VALUES[otel.lower()]
+
+
+def _size(environ: Mapping[str, str], name: str, default: int) -> int:
+    value = _text(environ, name)
+    if value is None:
+        return default
+    if not (value.isascii() and value.isdecimal() and int(value) >= 1024):
+        raise _wrong(name, value, "a number of bytes, 1024 or more")
+    return int(value)
+
+
+def _otel_value_limit(environ: Mapping[str, str]) -> int:
+    # The specification counts characters and sets no limit by default; what cannot be read is the SDK's to complain of.
+    value = next((environ[name].strip() for name in OTEL_VALUE_LIMITS if environ.get(name, "").strip()), "")
+    return int(value) if value.isascii() and value.isdecimal() else 1 << 62
+
+
+def _paths(environ: Mapping[str, str]) -> dict[str, str]:
+    paths = {}
+    for entry in (_text(environ, PATHS) or "").split(","):
+        if not entry.strip():
+            continue
+        suffix, equals, protocol = (part.strip() for part in entry.rpartition("="))
+        if not (equals and suffix and protocol):
+            raise _wrong(PATHS, environ[PATHS], "'suffix=protocol,...', such as '/v2/chat=openai_chat'")
+        paths[suffix] = protocol
+    return paths
+
+
+def _exporters(environ: Mapping[str, str], *, alone: bool) -> tuple[str, ...]:
+    """The exporters beside the file; a file alone means no other, unless one is asked for."""
+    names = [name.strip().lower() for name in environ.get(OTEL_EXPORTER, "").split(",") if name.strip()]
+    if not names:
+        return () if alone else ("otlp",)
+    return tuple(dict.fromkeys(name for name in names if name != "none"))
+
+
+def _protocol(environ: Mapping[str, str], endpoint: str | None) -> OtlpProtocol:
+    name = next((name for name in OTEL_PROTOCOLS if _text(environ, name)), None)
+    if name is not None:
+        if environ[name].strip().lower() == "http/json":
+            return OtlpProtocol.HTTP  # the SDK has no JSON exporter; every receiver of it takes protobuf too
+        return _choice(environ, name, OtlpProtocol, OtlpProtocol.HTTP)
+    return OtlpProtocol.GRPC if endpoint and _port(endpoint) == 4317 else OtlpProtocol.HTTP
+
+
+def _port(endpoint: str) -> int | None:
+    try:
+        return urlsplit(endpoint if "://" in endpoint else f"//{endpoint}").port
+    except ValueError:
+        raise _wrong("the OTLP endpoint", endpoint, "a URL such as http://localhost:4318") from None
+
+
+def _wrong(name: str, value: str, allowed: str) -> SettingsError:
+    return SettingsError(f"{name} is {value!r}; allowed: {allowed}")
