@@ -1,0 +1,561 @@
+"""The one place that opens spans: a run, a turn, a model call or a tool call crosses here, recorded or replayed.
+
+Holds the process-wide boundary that decorators and wraps go through.
+"""
+
+from __future__ import annotations
+
+import secrets
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pydantic_core
+from opentelemetry import context as otel
+from opentelemetry import trace
+from opentelemetry.context import Context, set_value
+from opentelemetry.trace import Span, SpanKind, Tracer
+
+from spanreel import conventions
+from spanreel.capture import ExchangeCapture, RecordCapture, http_error
+from spanreel.crossing import Crossing
+from spanreel.model import (
+    Agent,
+    Error,
+    ErrorCategory,
+    Operation,
+    RunRecord,
+    SessionInfo,
+    Status,
+    ToolKind,
+    ToolRecord,
+)
+from spanreel.playing import current_player
+from spanreel.point import (
+    ClientPoint,
+    HttpRequest,
+    LiveRun,
+    ModelProtocol,
+    Player,
+    RunRequest,
+    RunResult,
+    ToolRequest,
+    ToolResult,
+)
+from spanreel.protocols import peek_model, provider_of
+from spanreel.scope import (
+    BUSY_KEY,
+    Failure,
+    Failures,
+    RunScope,
+    Scope,
+    ToolScope,
+    Turn,
+    merge,
+    parent_context,
+    run_in,
+    scope_in,
+    session_in,
+    with_scope,
+)
+from spanreel.settings import Capture, Settings
+from spanreel.snapshot import Snapshot, snapshot
+from spanreel.tracing import TracerSource
+
+UNRECORDED = trace.NoOpTracer()
+"""Spans of a replay that nobody asked to record."""
+
+
+class Boundary:
+    """Opens a `Crossing` for each call, in the right place of the tree. Thread-safe."""
+
+    def __init__(self, settings: Settings, source: TracerSource) -> None:
+        self.settings = settings
+        self.source = source
+        self._loose_failures = Failures()
+
+    @property
+    def records(self) -> bool:
+        """Whether anything is recorded at all."""
+        return self.settings.capture is not Capture.OFF
+
+    @property
+    def content(self) -> bool:
+        """Whether content is recorded."""
+        return self.settings.capture is Capture.FULL
+
+    # -- runs --------------------------------------------------------------------------------------------------------
+
+    def open_run(
+        self, request: RunRequest, player: Player | None, read_result: Callable[[Any], RunResult]
+    ) -> tuple[Crossing, RunScope]:
+        """A run starts here. The caller attaches the crossing's context while the run works."""
+        current = otel.get_current()
+        outer = scope_in(current)
+        parent = outer.run if isinstance(outer, ToolScope) else outer
+        session = merge(
+            session_in(current), SessionInfo(id=request.conversation_id, user_id=request.user_id)
+        )
+        path = parent.child_path(request.agent.name) if parent else "root"
+        tracer, hold = self._tracer(current, player)
+        span = tracer.start_span(
+            _titled(conventions.INVOKE_AGENT, request.agent.name),
+            context=parent_context(current),
+            attributes=self._agent_attributes(conventions.INVOKE_AGENT, request.agent, session, player),
+        )
+        live = LiveRun(
+            id=_span_id(span) or secrets.token_hex(8),
+            path=path,
+            agent=request.agent,
+            parent=parent.live.id if parent else None,
+            tool_call=outer.request if isinstance(outer, ToolScope) else None,
+        )
+        scope = RunScope(live=live, span=span, context=current, session=session, parent=parent)
+        scope.context = with_scope(current, span, scope)
+        record = RunRecord(run_id=live.id, path=path, agent=request.agent)
+        if span.is_recording():
+            span.set_attributes({conventions.RUN_ID: live.id, conventions.RUN_PATH: path})
+            record = self._start_record(record, request, root=parent is None)
+            self._say_started(tracer, hold, scope, record, player)
+        crossing = Crossing(
+            span=span,
+            context=scope.context,
+            hold=lambda ended: hold(ended, RecordCapture(record, self.content, _size(record))),
+            keep=lambda *_: None,
+            leave=lambda end: self._leave_run(scope, end, player),
+            content=self.content,
+        )
+
+        def keep(result: Any, error: Error | None, status: Status) -> None:
+            nonlocal record
+            record = self._end_record(record, result, error, status, read_result)
+
+        crossing.keep = keep
+        return crossing, scope
+
+    def _start_record(self, record: RunRecord, request: RunRequest, root: bool) -> RunRecord:
+        if not self.content:
+            return record
+        return replace(
+            record,
+            input=request.input() if callable(request.input) else request.input,
+            arguments=snapshot(request.arguments).value if request.arguments else None,
+            argv=tuple(sys.orig_argv) if root else None,
+            callable=request.callable,
+        )
+
+    def _end_record(
+        self,
+        record: RunRecord,
+        result: Any,
+        error: Error | None,
+        status: Status,
+        read_result: Callable[[Any], RunResult],
+    ) -> RunRecord:
+        record = replace(record, status=status, error=error)
+        if error is not None:
+            return record
+        read = read_result(result)
+        if status is Status.OK:
+            record = replace(record, status=read.status)
+        return replace(record, output=read.output, result=snapshot(read.value).value) if self.content else record
+
+    def _say_started(
+        self, tracer: Tracer, hold: Hold, scope: RunScope, record: RunRecord, player: Player | None
+    ) -> None:
+        started = tracer.start_span(
+            conventions.RUN_STARTED,
+            context=scope.context,
+            attributes={
+                **self._agent_attributes(conventions.RUN_STARTED, record.agent, scope.session, player),
+                conventions.RUN_ID: scope.live.id,
+                conventions.RUN_PATH: scope.live.path,
+            },
+        )
+        hold(started, RecordCapture(replace(record, started_only=True), self.content, _size(record)))
+        started.end()
+
+    def _leave_run(self, scope: RunScope, end_time: int, player: Player | None) -> None:
+        if scope.delegate is not None and not scope.delegate.ended:
+            self._end_delegate(scope.delegate, end_time, player)
+        with scope.lock:
+            scope.ended = True
+            turns, scope.turns = scope.turns, []
+        for turn in turns:
+            turn.span.end(turn.last_end or end_time)
+
+    # -- handoffs ----------------------------------------------------------------------------------------------------
+
+    def hand_over(self, run: RunScope, agent: Agent, player: Player | None) -> None:
+        """Another agent has the word in this run from now on: its turns stand in a run of their own, inside this one."""
+        top = run
+        while top.parent is not None and top.parent.delegate is top:
+            top = top.parent
+        now = time.time_ns()
+        if top.delegate is not None and not top.delegate.ended:
+            self._end_delegate(top.delegate, now, player)
+        session = top.session
+        tracer, hold = self._tracer(top.context, player)
+        path = top.child_path(agent.name)
+        span = tracer.start_span(
+            _titled(conventions.INVOKE_AGENT, agent.name),
+            context=top.context,
+            attributes=self._agent_attributes(conventions.INVOKE_AGENT, agent, session, player),
+        )
+        live = LiveRun(_span_id(span) or secrets.token_hex(8), path, agent, top.live.id)
+        scope = RunScope(live=live, span=span, context=top.context, session=session, parent=top)
+        scope.context = with_scope(top.context, span, scope)
+        if span.is_recording():
+            span.set_attributes({conventions.RUN_ID: live.id, conventions.RUN_PATH: path})
+            hold(span, RecordCapture(RunRecord(run_id=live.id, path=path, agent=agent), self.content))
+        if player is not None:
+            player.begin_run(live, RunRequest(agent))
+        top.delegate = scope
+
+    def _end_delegate(self, scope: RunScope, end_time: int, player: Player | None) -> None:
+        self._leave_run(scope, end_time, player)
+        scope.span.end(end_time)
+        if player is not None:
+            player.end_run(scope.live, None, None)
+
+    # -- model calls -------------------------------------------------------------------------------------------------
+
+    def open_exchange(
+        self,
+        client: ClientPoint,
+        protocol: ModelProtocol,
+        operation: Operation,
+        request: HttpRequest,
+        player: Player | None,
+    ) -> tuple[Crossing, ExchangeCapture, LiveRun | None]:
+        """A model request is about to be sent. The caller feeds the capture and ends the crossing."""
+        current = otel.get_current()
+        run = run_in(current)
+        tracer, hold = self._tracer(current, player)
+        failures = run.failures if run else self._loose_failures
+        failure = failures.take(request.body)
+        turn = failure.turn if failure else None
+        if turn is None and run is not None and operation.opens_turn:
+            turn = self._open_turn(run, tracer, player)
+        session = run.session if run else session_in(current)
+        agent = run.live.agent if run else Agent()
+        span = tracer.start_span(
+            _titled(str(operation), peek_model(request.body)),
+            kind=SpanKind.CLIENT,
+            context=_model_parent(current, run, turn, failure),
+            attributes=self._exchange_attributes(protocol, operation, request, session, agent, player),
+        )
+        capture = ExchangeCapture(
+            protocol,
+            operation,
+            request,
+            content=self.content,
+            decode=client.decode,
+            limit=self.settings.max_span_bytes,
+            call_id=failure.call_id if failure else _span_id(span) or secrets.token_hex(8),
+            attempt=failure.attempt + 1 if failure else 0,
+            run_id=run.live.id if run else None,
+            turn_index=turn.index if turn else None,
+            agent=agent,
+        )
+        if turn is not None and run is not None:
+            with run.lock:
+                turn.open_models += 1
+                turn.exchanges.append(capture)
+        context = with_scope(current, span, scope_in(current))
+        crossing = Crossing(
+            span=span,
+            context=set_value(BUSY_KEY, True, context),
+            hold=lambda ended: hold(ended, capture),
+            keep=lambda *_: None,
+            leave=lambda end: _leave_exchange(run, turn, end),
+            category=ErrorCategory.MODEL,
+            content=self.content,
+        )
+
+        def keep(_result: Any, error: Error | None, status: Status) -> None:
+            capture.error, capture.outcome = error, status
+
+        crossing.keep = keep
+        crossing.told = lambda _result, error: self._remember_failure(failures, capture, turn, span, error)
+        return crossing, capture, run.live if run else _implicit_run(current)
+
+    def _remember_failure(
+        self, failures: Failures, capture: ExchangeCapture, turn: Turn | None, span: Span, error: BaseException | None
+    ) -> None:
+        failed = (capture.status or 0) >= 400 or (error is not None and isinstance(error, Exception))
+        if failed:
+            origin = span.get_span_context()
+            failure = Failure(capture.call_id, capture.attempt, turn, origin, time.monotonic())
+            failures.add(capture.request.body, failure)
+
+    def _open_turn(self, run: RunScope, tracer: Tracer, player: Player | None) -> Turn:
+        with run.lock:
+            closed = [turn for turn in run.turns if turn.open_models == 0]
+            run.turns = [turn for turn in run.turns if turn.open_models]
+            index, run.turn_count = run.turn_count, run.turn_count + 1
+        for turn in closed:
+            turn.span.end(turn.last_end or None)
+        span = tracer.start_span(
+            f"{conventions.AGENT_STEP} {index}",
+            context=run.context,
+            attributes={
+                **self._agent_attributes(conventions.AGENT_STEP, run.live.agent, run.session, player),
+                conventions.RUN_ID: run.live.id,
+                conventions.TURN_INDEX: index,
+            },
+        )
+        turn = Turn(index, span, trace.set_span_in_context(span, run.context))
+        with run.lock:
+            run.turns.append(turn)
+        return turn
+
+    # -- tool calls --------------------------------------------------------------------------------------------------
+
+    def open_tool(
+        self, request: ToolRequest, player: Player | None, read_result: Callable[[Any], ToolResult]
+    ) -> tuple[Crossing, ToolScope]:
+        """A tool is about to be called."""
+        current = otel.get_current()
+        outer = scope_in(current)
+        run = outer if isinstance(outer, RunScope) else None
+        turn = run.turn_of(request.call_id) if run else None
+        tracer, hold = self._tracer(current, player)
+        session = run.session if run else session_in(current)
+        span = tracer.start_span(
+            _titled(conventions.EXECUTE_TOOL, request.name),
+            context=_tool_parent(current, run, turn),
+            attributes=self._tool_attributes(request, run, turn, session, player),
+        )
+        scope = ToolScope(run if run else getattr(outer, "run", None), request, span)
+        context = with_scope(current, span, scope)
+        record = ToolRecord(
+            name=request.name,
+            call_id=request.call_id,
+            kind=request.kind,
+            description=request.description,
+            side_effect=request.side_effect,
+            run_id=run.live.id if run else None,
+            turn_index=turn.index if turn else None,
+        )
+        if span.is_recording() and self.content:
+            record = replace(record, arguments=request.arguments)
+        crossing = Crossing(
+            span=span,
+            context=context,
+            hold=lambda ended: hold(ended, RecordCapture(record, self.content, _size(record))),
+            keep=lambda *_: None,
+            leave=lambda end: _leave_turn(turn, end),
+            category=ErrorCategory.TOOL,
+            content=self.content,
+        )
+
+        def keep(result: Any, error: Error | None, status: Status) -> None:
+            nonlocal record
+            record = replace(record, status=status, error=error)
+            if error is None and status is Status.OK:
+                read = read_result(result)
+                taken = snapshot(read.value) if self.content else Snapshot(None)
+                record = replace(record, status=read.status, target=read.target, result=taken.value)
+
+        crossing.keep = keep
+        return crossing, scope
+
+    # -- what all spans say ------------------------------------------------------------------------------------------
+
+    def _tracer(self, context: Context, player: Player | None) -> tuple[Tracer, Hold]:
+        """The tracer for a span under this context, and what takes the capture when the span ends."""
+        if not self.records or (player is not None and not getattr(player, "records", False)):
+            return UNRECORDED, _hold_nothing
+        return self.source.tracer_for(context)
+
+    def _common(self, session: SessionInfo, player: Player | None) -> dict[str, Any]:
+        attributes: dict[str, Any] = {}
+        if session.id:
+            attributes[conventions.CONVERSATION_ID] = session.id
+        if session.user_id:
+            attributes[conventions.USER_ID] = session.user_id
+        if session.name:
+            attributes[conventions.SESSION_NAME] = session.name
+        if session.tags:
+            attributes[conventions.SESSION_TAGS] = session.tags
+        if session.metadata and self.content:
+            metadata = pydantic_core.to_json(snapshot(session.metadata).value)
+            attributes[conventions.SESSION_METADATA] = metadata.decode()
+        if player is not None:
+            attributes[conventions.ORIGIN] = "replay"
+            if baseline := getattr(player, "baseline", None):
+                attributes[conventions.BASELINE] = baseline
+        return attributes
+
+    def _agent_attributes(
+        self, operation: str, agent: Agent, session: SessionInfo, player: Player | None
+    ) -> dict[str, Any]:
+        attributes = {conventions.OPERATION: operation, **self._common(session, player)}
+        attributes.update(_agent(agent))
+        return attributes
+
+    def _exchange_attributes(
+        self,
+        protocol: ModelProtocol,
+        operation: Operation,
+        request: HttpRequest,
+        session: SessionInfo,
+        agent: Agent,
+        player: Player | None,
+    ) -> dict[str, Any]:
+        attributes = self._agent_attributes(str(operation), agent, session, player)
+        attributes[conventions.PROVIDER] = provider_of(request.host, protocol)
+        attributes[conventions.SERVER_ADDRESS] = request.host
+        if request.port:
+            attributes[conventions.SERVER_PORT] = request.port
+        if model := peek_model(request.body):
+            attributes[conventions.REQUEST_MODEL] = model
+        if other := _other_instrumentation():
+            attributes[conventions.SECOND_VIEW] = other
+        return attributes
+
+    def _tool_attributes(
+        self,
+        request: ToolRequest,
+        run: RunScope | None,
+        turn: Turn | None,
+        session: SessionInfo,
+        player: Player | None,
+    ) -> dict[str, Any]:
+        attributes = self._agent_attributes(
+            conventions.EXECUTE_TOOL, run.live.agent if run else Agent(), session, player
+        )
+        attributes[conventions.TOOL_NAME] = request.name
+        attributes[conventions.TOOL_KIND] = str(request.kind)
+        if request.call_id:
+            attributes[conventions.TOOL_CALL_ID] = request.call_id
+        if run is not None:
+            attributes[conventions.RUN_ID] = run.live.id
+        if turn is not None:
+            attributes[conventions.TURN_INDEX] = turn.index
+        return attributes
+
+
+Hold = Callable[[Span, Any], None]
+
+_boundary: Boundary | None = None
+
+
+def install(boundary: Boundary | None) -> None:
+    """Make this the process's boundary; None takes it away."""
+    global _boundary
+    _boundary = boundary
+
+
+def installed() -> Boundary | None:
+    """The process's boundary."""
+    return _boundary
+
+
+def player_here() -> Player | None:
+    """The replay that this call belongs to. Raises ReplayStop where that is not to be known."""
+    return current_player()
+
+
+def note_status(capture: ExchangeCapture, status: int, headers: Mapping[str, str]) -> Error | None:
+    """Keep an answer's status and headers; from 400 on it is an error."""
+    capture.status, capture.headers = status, headers
+    return http_error(status) if status >= 400 else None
+
+
+def _hold_nothing(_span: Span, _capture: Any) -> None:
+    """What an unrecorded span keeps."""
+
+
+def _titled(operation: str, name: str | None) -> str:
+    return f"{operation} {name}" if name else operation
+
+
+def _span_id(span: Span) -> str | None:
+    identity = span.get_span_context()
+    return format(identity.span_id, "016x") if identity.is_valid else None
+
+
+def _agent(agent: Agent) -> dict[str, Any]:
+    named = {
+        conventions.AGENT_NAME: agent.name,
+        conventions.AGENT_ID: agent.id,
+        conventions.AGENT_VERSION: agent.version,
+    }
+    return {key: value for key, value in named.items() if value}
+
+
+def _model_parent(current: Context, run: RunScope | None, turn: Turn | None, failure: Failure | None) -> Context:
+    """Under the turn; under the user's own span where one stands between; a loose retry under what it retries."""
+    context = parent_context(current)
+    if turn is not None and run is not None and _nothing_between(context, run):
+        return turn.context
+    if failure is not None and not trace.get_current_span(context).get_span_context().is_valid:
+        return trace.set_span_in_context(trace.NonRecordingSpan(failure.origin), context)
+    return context
+
+
+def _tool_parent(current: Context, run: RunScope | None, turn: Turn | None) -> Context:
+    context = parent_context(current)
+    return turn.context if turn is not None and run is not None and _nothing_between(context, run) else context
+
+
+def _nothing_between(context: Context, run: RunScope) -> bool:
+    """Whether the current span is the run's own, or that of the run it was handed over from."""
+    span = trace.get_current_span(context)
+    scope: RunScope | None = run
+    while scope is not None:
+        if span is scope.span:
+            return True
+        scope = scope.parent if scope.parent is not None and scope.parent.delegate is scope else None
+    return False
+
+
+def _leave_exchange(run: RunScope | None, turn: Turn | None, end_time: int) -> None:
+    if run is not None and turn is not None:
+        with run.lock:
+            turn.open_models -= 1
+    _leave_turn(turn, end_time)
+
+
+def _leave_turn(turn: Turn | None, end_time: int) -> None:
+    if turn is not None:
+        turn.last_end = max(turn.last_end, end_time)
+
+
+def _implicit_run(context: Context) -> LiveRun | None:
+    """The run of model calls made inside a tool without an agent."""
+    scope: Scope | None = scope_in(context)
+    if not isinstance(scope, ToolScope):
+        return None
+    if scope.implicit is None:
+        path = scope.run.child_path(scope.request.name) if scope.run else f"root/{scope.request.name}#0"
+        parent = scope.run.live.id if scope.run else None
+        scope.implicit = LiveRun(_span_id(scope.span) or secrets.token_hex(8), path, Agent(), parent, scope.request)
+    return scope.implicit
+
+
+def _other_instrumentation() -> str | None:
+    """The scope of another instrumentation's span for the same call, where one is current."""
+    attributes = getattr(trace.get_current_span(), "attributes", None)
+    if not attributes:
+        return None
+    scope = getattr(getattr(trace.get_current_span(), "instrumentation_scope", None), "name", None)
+    if scope == conventions.SCOPE:
+        return None
+    model_span = attributes.get(conventions.OPERATION) in ("chat", "text_completion", "generate_content", "embeddings")
+    if model_span or attributes.get("openinference.span.kind") == "LLM" or "llm.request.type" in attributes:
+        return str(scope)
+    return None
+
+
+def _size(record: RunRecord | ToolRecord) -> int:
+    """A cheap estimate of what a record holds, in bytes: strings at the top, a nominal sum for the rest."""
+    values = record.arguments if isinstance(record, ToolRecord) else (record.arguments, record.result, record.output)
+    return 256 + len(str(values)) if values is not None else 256
+
+
+__all__ = ["Boundary", "ToolKind", "install", "installed", "note_status", "player_here"]

@@ -1,0 +1,167 @@
+"""What one crossing kept: bytes as they were, arguments as a snapshot. Read into attributes later, in the export thread."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from spanreel import wire
+from spanreel.model import (
+    Agent,
+    Answer,
+    Error,
+    ErrorCategory,
+    Fidelity,
+    ModelRecord,
+    Operation,
+    Request,
+    RunRecord,
+    Status,
+    ToolRecord,
+)
+from spanreel.point import HttpRequest, ModelProtocol, Piece
+from spanreel.protocols import provider_of
+from spanreel.quiet import quietly
+
+KEPT_HEADERS = ("x-request-id", "request-id", "retry-after", "retry-after-ms", "x-should-retry")
+"""The response headers that an SDK reads again; no other is kept."""
+
+_STREAM_START = re.compile(rb"\s*(?:data|event|id|retry)?:")
+
+Attributes = Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class RecordCapture:
+    """A run or a tool call: already a record, since its values had to be taken at once."""
+
+    record: RunRecord | ToolRecord
+    content: bool
+    size: int = 0
+
+    def attributes(self) -> Attributes:
+        """The span attributes of what was kept."""
+        return wire.write(self.record, content=self.content)
+
+
+@dataclass(slots=True)
+class ExchangeCapture:
+    """One attempt of a model call: the request, and what has come of the response so far.
+
+    ``pieces`` are raw, with the milliseconds since the request; ``body`` is the decoded body where the client read it.
+    """
+
+    protocol: ModelProtocol
+    operation: Operation
+    request: HttpRequest
+    content: bool
+    decode: Callable[[Mapping[str, str], Sequence[Piece]], list[Piece]]
+    limit: int
+    call_id: str = ""
+    attempt: int = 0
+    run_id: str | None = None
+    turn_index: int | None = None
+    agent: Agent = Agent()
+    status: int | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = None
+    body_at: float = 0.0
+    pieces: list[Piece] = field(default_factory=list)
+    kept: int = 0
+    dropped: int = 0
+    error: Error | None = None
+    outcome: Status = Status.OK
+
+    @property
+    def size(self) -> int:
+        """Bytes held."""
+        return len(self.request.body) + self.kept + len(self.body or b"")
+
+    def add(self, at: float, piece: bytes) -> None:
+        """Keep a piece of the body; past the limit the newest is dropped and counted."""
+        if self.kept + len(piece) > self.limit:
+            self.dropped += len(piece)
+            return
+        self.kept += len(piece)
+        self.pieces.append((at, piece))
+
+    def mentions(self, call_id: str) -> bool:
+        """Whether the answer so far asked for the tool call of this id: found in the bytes, not parsed."""
+        needle = call_id.encode()
+        return needle in (self.body or b"") or needle in b"".join(piece for _, piece in self.pieces)
+
+    def attributes(self) -> Attributes:
+        """The span attributes of what was kept: read by the protocol, raw where it cannot."""
+        return wire.write(self.record(), content=self.content)
+
+    def record(self) -> ModelRecord:
+        """What was kept, read."""
+        record = ModelRecord(
+            request=Request(self.operation, None),
+            provider=provider_of(self.request.host, self.protocol),
+            protocol=self.protocol.NAME,
+            call_id=self.call_id or None,
+            attempt=self.attempt,
+            run_id=self.run_id,
+            turn_index=self.turn_index,
+            agent=self.agent,
+            host=self.request.host or None,
+            port=self.request.port,
+            headers={name: self.headers[name] for name in KEPT_HEADERS if name in self.headers},
+            time_to_first_chunk=self.pieces[0][0] / 1000 if self.pieces and self._is_stream() else None,
+            error=self.error,
+            status=self.outcome,
+        )
+        record = self._with_request(record)
+        return self._with_answer(record)
+
+    def _with_request(self, record: ModelRecord) -> ModelRecord:
+        try:
+            return replace(record, request=self.protocol.read_request(self.request.body, self.operation))
+        except ValueError:
+            return replace(record, raw_request=self.request.body.decode("utf-8", "replace"))
+
+    def _with_answer(self, record: ModelRecord) -> ModelRecord:
+        if self.status is None:
+            return record
+        pieces: list[Piece] = []
+        with quietly("decode a response"):
+            pieces = self.decode(self.headers, self.pieces) if self.body is None else [(self.body_at, self.body)]
+        body = b"".join(piece for _, piece in pieces)
+        try:
+            answer = self._read(pieces, body)
+        except ValueError:
+            record = replace(record, raw_response=body.decode("utf-8", "replace"))
+            answer = Answer(status=self.status, complete=False)
+        if self.dropped:
+            record = replace(record, fidelity={**record.fidelity, "output": Fidelity.TRUNCATED})
+        return replace(
+            record,
+            answer=answer,
+            error=record.error or answer.error,
+            status=Status.ERROR if answer.error and record.status is Status.OK else record.status,
+        )
+
+    def _read(self, pieces: Sequence[Piece], body: bytes) -> Answer:
+        status = self.status or 200
+        if status < 400 and self._is_stream(body):
+            return self.protocol.join(pieces)
+        if not body and status < 400:
+            return Answer(status=status, complete=False)
+        return self.protocol.read_response(body, status)
+
+    def _is_stream(self, body: bytes | None = None) -> bool:
+        kind = self.headers.get("content-type", "")
+        if "event-stream" in kind:
+            return True
+        if kind or body is None:
+            return False
+        return _STREAM_START.match(body) is not None
+
+
+def http_error(status: int) -> Error:
+    """What an HTTP status from 400 on amounts to, before its body is read."""
+    category = ErrorCategory.TIMEOUT if status in (408, 504) else ErrorCategory.MODEL
+    return Error(category, str(status))

@@ -1,0 +1,55 @@
+"""OpenTelemetry's context goes along into plain threads and thread pools, which Python does not see to by itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from opentelemetry import context as otel
+from opentelemetry.context import Context
+
+
+def start_thread(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`threading.Thread.start`: what the thread runs, it runs in the context it was started in."""
+    context = otel.get_current()
+    if context:
+        run = instance.run
+
+        def run_in_context() -> None:
+            vars(instance).pop("run", None)  # what stands on the instance only hides the class's method for this one start
+            in_context(context, run)
+
+        instance.run = run_in_context
+        try:
+            return wrapped(*args, **kwargs)
+        except BaseException:
+            vars(instance).pop("run", None)
+            raise
+    return wrapped(*args, **kwargs)
+
+
+def submit(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`ThreadPoolExecutor.submit`: the task runs in its submitter's context, the pool's threads in none."""
+    context = otel.get_current()
+    if not context or not args:
+        return wrapped(*args, **kwargs)
+    function, *rest = args
+    token = otel.attach(Context())  # a worker thread started here outlives this context
+    try:
+        return wrapped(in_context, context, function, *rest, **kwargs)
+    finally:
+        otel.detach(token)
+
+
+def in_context(context: Context, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """Call a function in a context."""
+    token = otel.attach(context)
+    try:
+        return function(*args, **kwargs)
+    finally:
+        otel.detach(token)
+
+
+CARRIERS = (
+    ("threading", "Thread.start", start_thread),
+    ("concurrent.futures.thread", "ThreadPoolExecutor.submit", submit),
+)

@@ -1,0 +1,133 @@
+"""One call on its way over a boundary: its span, its context, what it kept, and its one end."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from opentelemetry import context as otel
+from opentelemetry.context import Context
+from opentelemetry.trace import Span, Status, StatusCode
+
+from spanreel import conventions, model
+from spanreel.model import Error, ErrorCategory
+from spanreel.quiet import quietly
+
+
+@dataclass(eq=False, slots=True)
+class Crossing:
+    """A boundary being crossed. ``keep(result, error, status)`` completes what was kept, ``leave(end_time)`` tidies up.
+
+    The first end counts: a stream's drained, closed and abandoned all arrive here.
+    """
+
+    span: Span
+    context: Context
+    hold: Callable[[Span], None]
+    keep: Callable[[Any, Error | None, model.Status], None]
+    leave: Callable[[int], None]
+    control_flow: tuple[str, ...] = ()
+    errors: Mapping[str, ErrorCategory] = field(default_factory=dict)
+    category: ErrorCategory = ErrorCategory.OTHER
+    content: bool = True
+    items: list[Any] | None = None
+    told: Callable[[Any, BaseException | None], None] | None = None
+    _ended: bool = False
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @contextlib.contextmanager
+    def entered(self) -> Iterator[None]:
+        """The crossing's context, attached for the length of a block that yields nothing to the caller."""
+        token = otel.attach(self.context)
+        try:
+            yield
+        finally:
+            otel.detach(token)
+
+    def item(self, value: Any) -> None:
+        """A stream's value has been handed out."""
+        if self.items is not None and len(self.items) < MOST_ITEMS:
+            self.items.append(value)
+
+    def finish(self, result: Any, status: model.Status = model.Status.OK, error: Error | None = None) -> None:
+        """The call has returned (a stream: has been drained or closed)."""
+        if self._end():
+            if result is None and self.items is not None:
+                result = self.items
+            with quietly("tell a replay the end of a call"):
+                if self.told:
+                    self.told(result, None)
+            self._close(result, error, status)
+
+    def fail(self, error: BaseException) -> None:
+        """The call has raised; the exception itself is the caller's to see."""
+        if self._end():
+            with quietly("tell a replay the end of a call"):
+                if self.told:
+                    self.told(None, error)
+            names = {kind.__name__ for kind in type(error).__mro__}
+            if names & set(self.control_flow):
+                self._close(None, None, model.Status.INTERRUPTED)
+                return
+            found = describe_error(error, self.errors, self.category)
+            cancelled = found.category is ErrorCategory.CANCELLED
+            self._close(None, found, model.Status.CANCELLED if cancelled else model.Status.ERROR)
+
+    def _end(self) -> bool:
+        with self._lock:
+            first, self._ended = not self._ended, True
+        return first
+
+    def _close(self, result: Any, error: Error | None, status: model.Status) -> None:
+        end_time = time.time_ns()
+        if self.span.is_recording():
+            with quietly("keep what a call returned"):
+                self.keep(result, error, status)
+            with quietly("set a span's status"):
+                if error is not None:
+                    self.span.set_attribute(conventions.ERROR_TYPE, error.type)
+                    self.span.set_status(Status(StatusCode.ERROR, error.message if self.content else None))
+            with quietly("hand over what a call kept"):
+                self.hold(self.span)
+        with quietly("end a span"):
+            self.span.end(end_time)
+        with quietly("close a turn"):
+            self.leave(end_time)
+
+
+MOST_ITEMS = 10_000
+"""Values of a streamed run that are kept."""
+
+
+def describe_error(
+    error: BaseException, errors: Mapping[str, ErrorCategory], category: ErrorCategory = ErrorCategory.OTHER
+) -> Error:
+    """The exception's full class name, its text, and the category that the point or its class gives it."""
+    kind = type(error)
+    bare = kind.__module__ in ("builtins", "asyncio.exceptions", "exceptions")
+    name = kind.__qualname__ if bare else f"{kind.__module__}.{kind.__qualname__}"
+    for base in kind.__mro__:
+        if base.__name__ in errors:
+            category = errors[base.__name__]
+            break
+    else:
+        if base_name := next((base.__name__ for base in kind.__mro__ if base.__name__ in _CATEGORIES), None):
+            category = _CATEGORIES[base_name]
+    try:
+        text = str(error)
+    except Exception:  # a user's exception may have any __str__
+        text = ""
+    return Error(category, name, text)
+
+
+_CATEGORIES = {
+    "CancelledError": ErrorCategory.CANCELLED,
+    "KeyboardInterrupt": ErrorCategory.CANCELLED,
+    "ReplayStop": ErrorCategory.POLICY,
+    "TimeoutError": ErrorCategory.TIMEOUT,
+    "TimeoutException": ErrorCategory.TIMEOUT,
+}

@@ -1,0 +1,149 @@
+"""A client's `send`, taken through its crossing: recognised, kept byte by byte as it passes, or answered by a replay."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from opentelemetry import context as otel
+from opentelemetry.context import _SUPPRESS_INSTRUMENTATION_KEY, get_value
+
+from spanreel import boundary as boundaries
+from spanreel.capture import ExchangeCapture
+from spanreel.crossing import Crossing
+from spanreel.model import Error, Operation
+from spanreel.point import ClientPoint, HttpAnswer, HttpRequest, LiveRun, ModelProtocol, Player
+from spanreel.protocols import recognise
+from spanreel.quiet import quietly
+from spanreel.scope import BUSY_KEY
+from spanreel.streams import AsyncBody, SyncBody
+
+
+def send(client: ClientPoint, wrapped: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A synchronous `send`."""
+    exchange = open_exchange(client, args, kwargs)
+    if exchange is None:
+        return wrapped(*args, **kwargs)
+    with exchange.crossing.entered():
+        try:
+            response = exchange.answer()
+            if response is None:
+                response = wrapped(*args, **kwargs)
+            elif not exchange.arguments.get("stream"):
+                response.read()
+        except BaseException as error:
+            exchange.crossing.fail(error)
+            raise
+    exchange.watch(response)
+    return response
+
+
+async def send_async(client: ClientPoint, wrapped: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """An asynchronous `send`."""
+    exchange = open_exchange(client, args, kwargs)
+    if exchange is None:
+        return await wrapped(*args, **kwargs)
+    with exchange.crossing.entered():
+        try:
+            response = exchange.answer()
+            if response is None:
+                response = await wrapped(*args, **kwargs)
+            elif not exchange.arguments.get("stream"):
+                await response.aread()
+        except BaseException as error:
+            exchange.crossing.fail(error)
+            raise
+    exchange.watch(response)
+    return response
+
+
+def open_exchange(client: ClientPoint, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exchange | None:
+    """Open the crossing of a model request; None, at the price of a look at method and path, for all other HTTP."""
+    boundary = boundaries.installed()
+    if boundary is None:
+        return None
+    exchange, found = None, None
+    player: Player | None = None
+    with quietly("recognise an HTTP request"):
+        arguments = {"request": args[0], **kwargs} if args else kwargs
+        method, path = client.peek(arguments)
+        found = recognise(method, path, boundary.settings.paths) if method == "POST" else None
+    if found is None:
+        return None
+    context = otel.get_current()
+    if get_value(BUSY_KEY, context) or get_value(_SUPPRESS_INSTRUMENTATION_KEY, context):
+        return None
+    player = boundaries.player_here()
+    if player is None and not boundary.records:
+        return None
+    with quietly("open a model call"):
+        request = client.read_request(arguments)
+        if request is not None:
+            protocol, operation = found
+            crossing, capture, live = boundary.open_exchange(client, protocol, operation, request, player)
+            exchange = Exchange(client, protocol, operation, request, arguments, crossing, capture, live, player)
+    if exchange is None and player is not None:
+        player.refuse(f"a model request to {path} whose body is a stream")
+    return exchange
+
+
+class Exchange:
+    """A model request under way: the tap that its response passes."""
+
+    def __init__(
+        self,
+        client: ClientPoint,
+        protocol: ModelProtocol,
+        operation: Operation,
+        request: HttpRequest,
+        arguments: Mapping[str, Any],
+        crossing: Crossing,
+        capture: ExchangeCapture,
+        live: LiveRun | None,
+        player: Player | None,
+    ) -> None:
+        self.client = client
+        self.protocol = protocol
+        self.operation = operation
+        self.request = request
+        self.arguments = arguments
+        self.crossing = crossing
+        self.capture = capture
+        self.live = live
+        self.player = player
+        self.started = time.monotonic_ns()
+        self._error: Error | None = None
+
+    def answer(self) -> Any:
+        """The response that a replay gives, unread; None where there is no replay."""
+        if self.player is None:
+            return None
+        answer: HttpAnswer = self.player.answer_model(self.live, self.protocol, self.operation, self.request)
+        return self.client.build(self.arguments, answer)
+
+    def watch(self, response: Any) -> None:
+        """The response is here: keep its body if it has been read, else tap the stream that is to come."""
+        with quietly("keep a model's answer"):
+            status = self.client.read_status(response)
+            self._error = boundaries.note_status(self.capture, status, self.client.read_headers(response))
+            body = self.client.read_body(response)
+            if body is None:
+                proxy = AsyncBody if self.client.is_async else SyncBody
+                self.client.pass_body(response, lambda stream: proxy(stream, self, self.started))
+                return
+            self.capture.body = body
+            self.capture.body_at = (time.monotonic_ns() - self.started) / 1e6
+        self.closed()
+
+    def piece(self, at: float, data: bytes) -> None:
+        """Bytes of the body have come."""
+        self.capture.add(at, data)
+
+    def closed(self) -> None:
+        """The body has ended, or its reader has."""
+        self.crossing.finish(None, error=self._error)
+
+    def failed(self, error: BaseException) -> None:
+        """Reading the body raised."""
+        self.crossing.fail(error)

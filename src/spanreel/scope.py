@@ -1,0 +1,192 @@
+"""Where a call stands: the run, turn or tool call around it, carried in OpenTelemetry's context. Opens no spans."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+
+from opentelemetry import baggage, trace
+from opentelemetry.context import Context, create_key, get_value, set_value
+from opentelemetry.trace import Span, SpanContext
+
+from spanreel import conventions
+from spanreel.capture import ExchangeCapture
+from spanreel.model import Agent, SessionInfo
+from spanreel.point import LiveRun, ToolRequest
+
+SCOPE_KEY = create_key("spanreel-scope")
+SESSION_KEY = create_key("spanreel-session")
+BUSY_KEY = create_key("spanreel-busy")
+"""Set inside a client's `send`: clients nest, and one exchange is one span."""
+
+FAILURES_KEPT = 32
+RETRY_WINDOW = 120.0
+"""Seconds after which the same request is no retry of the failed one outside a run."""
+
+
+@dataclass(eq=False, slots=True)
+class Turn:
+    """One round of a run's loop, open until the next model call starts or the run ends."""
+
+    index: int
+    span: Span
+    context: Context
+    exchanges: list[ExchangeCapture] = field(default_factory=list)
+    open_models: int = 0
+    last_end: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A failed attempt, which the same request again would continue."""
+
+    call_id: str
+    attempt: int
+    turn: Turn | None
+    origin: SpanContext
+    at: float
+
+
+@dataclass(eq=False, slots=True)
+class RunScope:
+    """A run under way: mutable, found through the context by calls from tasks and threads alike.
+
+    ``delegate`` is the run of the agent that a handoff gave the word to: new calls belong to it.
+    """
+
+    live: LiveRun
+    span: Span
+    context: Context
+    session: SessionInfo
+    parent: RunScope | None = None
+    turns: list[Turn] = field(default_factory=list)
+    turn_count: int = 0
+    children: Counter[str] = field(default_factory=Counter)
+    failures: Failures = field(default_factory=lambda: Failures())
+    delegate: RunScope | None = None
+    ended: bool = False
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def active(self) -> RunScope:
+        """The run that has the word: this one, or the one it was handed to."""
+        delegate = self.delegate
+        return self if delegate is None or delegate.ended else delegate.active()
+
+    def child_path(self, name: str | None) -> str:
+        """The path of a new run under this one: ``root/researcher#0``."""
+        label = (name or "agent").replace("/", "_")
+        with self.lock:
+            number = self.children[label]
+            self.children[label] += 1
+        return f"{self.live.path}/{label}#{number}"
+
+    def turn_of(self, call_id: str | None) -> Turn | None:
+        """The turn that a tool call joins: the newest, or the one whose answer asked for it where several are open."""
+        with self.lock:
+            turns = list(self.turns)
+        if call_id and len(turns) > 1:
+            for turn in reversed(turns):
+                if any(exchange.mentions(call_id) for exchange in turn.exchanges):
+                    return turn
+        return turns[-1] if turns else None
+
+
+@dataclass(eq=False, slots=True)
+class ToolScope:
+    """A tool call under way. ``implicit`` is the run of model calls made in it without an agent."""
+
+    run: RunScope | None
+    request: ToolRequest
+    span: Span
+    implicit: LiveRun | None = None
+
+
+Scope = RunScope | ToolScope
+
+
+class Failures:
+    """The failed attempts that a retry may continue, newest kept; by digest, so that no body is held."""
+
+    def __init__(self) -> None:
+        self._failed: dict[bytes, Failure] = {}
+
+    def take(self, body: bytes) -> Failure | None:
+        """The failure that this request continues, removed; at no price where nothing has failed."""
+        if not self._failed:
+            return None
+        failure = self._failed.pop(_digest(body), None)
+        return failure if failure and time.monotonic() - failure.at < RETRY_WINDOW else None
+
+    def add(self, body: bytes, failure: Failure) -> None:
+        """Remember a failed attempt."""
+        while len(self._failed) >= FAILURES_KEPT:
+            self._failed.pop(next(iter(self._failed)))
+        self._failed[_digest(body)] = failure
+
+
+def _digest(body: bytes) -> bytes:
+    return hashlib.blake2b(body, digest_size=16).digest()
+
+
+def scope_in(context: Context) -> Scope | None:
+    """The innermost scope of a context that is still open."""
+    scope = get_value(SCOPE_KEY, context)
+    if isinstance(scope, RunScope):
+        return None if scope.ended else scope.active()
+    if isinstance(scope, ToolScope):
+        return scope
+    return None
+
+
+def run_in(context: Context) -> RunScope | None:
+    """The run that a model call made here would belong to; none directly inside a tool."""
+    scope = scope_in(context)
+    return scope if isinstance(scope, RunScope) else None
+
+
+def parent_context(context: Context) -> Context:
+    """The context to start a span in: an empty one where all that is left in it is a run that has ended."""
+    scope = get_value(SCOPE_KEY, context)
+    if isinstance(scope, RunScope) and scope.ended and trace.get_current_span(context) is scope.span:
+        return Context()
+    return context
+
+
+def session_in(context: Context) -> SessionInfo:
+    """The session of a context: said in the code, else what the run knows, else baggage."""
+    said = get_value(SESSION_KEY, context)
+    if isinstance(said, SessionInfo) and said.id:
+        return said
+    scope = scope_in(context)
+    run = scope.run if isinstance(scope, ToolScope) else scope
+    known = run.session if run else SessionInfo()
+    base = said if isinstance(said, SessionInfo) else SessionInfo()
+    return merge(base, merge(known, _baggage(context)))
+
+
+def merge(first: SessionInfo, second: SessionInfo) -> SessionInfo:
+    """Both, the first beating the second."""
+    return SessionInfo(
+        id=first.id or second.id,
+        user_id=first.user_id or second.user_id,
+        name=first.name or second.name,
+        tags=first.tags or second.tags,
+        metadata=first.metadata or second.metadata,
+    )
+
+
+def _baggage(context: Context) -> SessionInfo:
+    entries = baggage.get_all(context)
+    if not entries:
+        return SessionInfo()
+    session = entries.get(conventions.CONVERSATION_ID) or entries.get("session.id")
+    user = entries.get(conventions.USER_ID)
+    return SessionInfo(id=str(session) if session else None, user_id=str(user) if user else None)
+
+
+def with_scope(context: Context, span: Span, scope: Scope | None) -> Context:
+    """The context inside a crossing."""
+    return set_value(SCOPE_KEY, scope, trace.set_span_in_context(span, context))

@@ -1,0 +1,228 @@
+"""Streams that pass through: a tap beside a body stream, and generators that are advanced inside a context.
+
+Nothing is current across a ``yield``: the context is attached for the length of a step, and detached before the caller
+has the word.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Protocol
+
+import wrapt
+
+from spanreel.quiet import quietly
+
+
+class Tap(Protocol):
+    """Who watches a stream; each ending is told once at most matters, the first counts."""
+
+    def piece(self, at: float, data: bytes) -> None:
+        """Bytes have come, so many milliseconds after the request."""
+        ...
+
+    def closed(self) -> None:
+        """The stream has ended, or its consumer has."""
+        ...
+
+    def failed(self, error: BaseException) -> None:
+        """Reading raised."""
+        ...
+
+
+class SyncBody(wrapt.ObjectProxy):  # type: ignore[misc]  # wrapt has no types for its C proxy
+    """A body stream that tells a tap what passes. Being a proxy, it stays an instance of the client's class."""
+
+    def __init__(self, stream: Any, tap: Tap, started: int) -> None:
+        super().__init__(stream)
+        self._self_tap = tap
+        self._self_started = started
+
+    def __iter__(self) -> Iterator[bytes]:
+        tap, started = self._self_tap, self._self_started
+        try:
+            for data in self.__wrapped__:
+                _tell(tap, started, data)
+                yield data
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            tap.failed(error)
+            raise
+        tap.closed()
+
+    def close(self) -> None:
+        """Close the stream, then say so."""
+        try:
+            self.__wrapped__.close()
+        finally:
+            self._self_tap.closed()
+
+    def __del__(self) -> None:
+        _abandon(self)
+
+
+class AsyncBody(wrapt.ObjectProxy):  # type: ignore[misc]  # wrapt has no types for its C proxy
+    """`SyncBody` for asynchronous clients."""
+
+    def __init__(self, stream: Any, tap: Tap, started: int) -> None:
+        super().__init__(stream)
+        self._self_tap = tap
+        self._self_started = started
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        tap, started = self._self_tap, self._self_started
+        try:
+            async for data in self.__wrapped__:
+                _tell(tap, started, data)
+                yield data
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            tap.failed(error)
+            raise
+        tap.closed()
+
+    async def aclose(self) -> None:
+        """Close the stream, then say so."""
+        try:
+            await self.__wrapped__.aclose()
+        finally:
+            self._self_tap.closed()
+
+    def __del__(self) -> None:
+        _abandon(self)
+
+
+def _tell(tap: Tap, started: int, data: bytes) -> None:
+    with quietly("keep a piece of a stream"):
+        tap.piece((time.monotonic_ns() - started) / 1e6, data)
+
+
+def _abandon(body: Any) -> None:
+    try:
+        tap = body._self_tap
+    except (AttributeError, ValueError):  # the constructor of the proxy did not finish
+        return
+    tap.closed()
+
+
+class Watch(Protocol):
+    """Who watches a generator."""
+
+    def entered(self) -> AbstractContextManager[None]:
+        """The context to take a step in."""
+        ...
+
+    def item(self, value: Any) -> None:
+        """A value is about to be handed out."""
+        ...
+
+    def finish(self, result: Any) -> None:
+        """The generator has ended, or its consumer closed it (result None)."""
+        ...
+
+    def fail(self, error: BaseException) -> None:
+        """The generator raised."""
+        ...
+
+
+def watch_generator(open_watch: Callable[[], Watch | None], make: Callable[[], Any]) -> Generator[Any, Any, Any]:
+    """A generator that does what ``make()`` does, each step inside the watch's context; opened at the first step."""
+    watch = open_watch()
+    if watch is None:
+        return (yield from make())
+    sent: Any = None
+    thrown: BaseException | None = None
+    generator: Any = None
+    try:
+        with watch.entered():
+            generator = make()
+        while True:
+            with watch.entered():
+                value = generator.throw(thrown) if thrown is not None else _step(generator, sent)
+            sent, thrown = None, None
+            watch.item(value)
+            try:
+                sent = yield value
+            except GeneratorExit:
+                with watch.entered():
+                    close = getattr(generator, "close", None)
+                    if close is not None:
+                        close()
+                watch.finish(None)
+                raise
+            except BaseException as error:
+                thrown = error
+    except StopIteration as end:
+        watch.finish(end.value)
+        return end.value
+    except GeneratorExit:
+        watch.finish(None)
+        raise
+    except BaseException as error:
+        watch.fail(error)
+        raise
+
+
+def _step(generator: Any, sent: Any) -> Any:
+    return next(generator) if sent is None else generator.send(sent)
+
+
+async def watch_async_generator(open_watch: Callable[[], Watch | None], make: Callable[[], Any]) -> AsyncGenerator[Any, Any]:
+    """`watch_generator` for asynchronous generators."""
+    watch = open_watch()
+    if watch is None:
+        watch = _Unwatched()
+    sent: Any = None
+    thrown: BaseException | None = None
+    try:
+        with watch.entered():
+            generator = make()
+        while True:
+            with watch.entered():
+                if thrown is not None:
+                    value = await generator.athrow(thrown)
+                elif sent is None:
+                    value = await anext(generator)
+                else:
+                    value = await generator.asend(sent)
+            sent, thrown = None, None
+            watch.item(value)
+            try:
+                sent = yield value
+            except GeneratorExit:
+                with watch.entered():
+                    close = getattr(generator, "aclose", None)
+                    if close is not None:
+                        await close()
+                watch.finish(None)
+                raise
+            except BaseException as error:
+                thrown = error
+    except StopAsyncIteration:
+        watch.finish(None)
+    except GeneratorExit:
+        watch.finish(None)
+        raise
+    except BaseException as error:
+        watch.fail(error)
+        raise
+
+
+class _Unwatched:
+    """A watch that sees nothing."""
+
+    def entered(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def item(self, value: Any) -> None:
+        pass
+
+    def finish(self, result: Any) -> None:
+        pass
+
+    def fail(self, error: BaseException) -> None:
+        pass

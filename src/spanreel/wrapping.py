@@ -1,0 +1,237 @@
+"""Put the wraps in place, before or after a library is imported, and take them away. The one door to wrapt's patching.
+
+Holds the process-wide list of what is wrapped.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import inspect
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import wrapt
+
+from spanreel import boundary as boundaries
+from spanreel import driving, exchanging
+from spanreel.boundary import Boundary
+from spanreel.carrying import CARRIERS
+from spanreel.clients import CLIENTS
+from spanreel.frameworks import FRAMEWORKS
+from spanreel.point import ClientPoint, Framework, Injection, Point
+from spanreel.quiet import LOG, log_once, quietly
+from spanreel.settings import Settings, read_settings
+from spanreel.tracing import TracerSource
+
+Wrapper = Callable[[Any, Any, tuple[Any, ...], dict[str, Any]], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Something to wrap: ``module:attribute.path``, how, and the library it belongs to."""
+
+    library: str
+    module: str
+    path: str
+    wrap: Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Wrapped:
+    """Something that is wrapped: where, what was put there, and what had been there."""
+
+    target: Target
+    owner: Any
+    name: str
+    wrapper: Any
+    original: Any
+
+
+class Installation:
+    """The wraps of one `instrument`, until its `uninstrument`."""
+
+    def __init__(self, targets: Iterable[Target]) -> None:
+        self.active = True
+        self.wrapped: list[Wrapped] = []
+        self.missed: list[Target] = []
+        self._lock = threading.RLock()
+        for target in targets:
+            wrapt.register_post_import_hook(partial(self._imported, target), target.module)
+
+    def _imported(self, target: Target, module: Any) -> None:
+        """The target's module is there. Runs inside the user's import: it must not raise."""
+        with quietly(f"wrap {target.module}:{target.path}"), self._lock:
+            if not self.active:
+                return
+            try:
+                owner, name, original = wrapt.resolve_path(module, target.path)
+            except AttributeError:
+                self.missed.append(target)
+                log_once(
+                    f"{target.library} has no {target.module}:{target.path} in this release; "
+                    "what passes there is not recorded, all else is"
+                )
+                return
+            wrapper = target.wrap(original)
+            if wrapper is None:
+                return
+            wrapt.apply_patch(owner, name, wrapper)
+            self.wrapped.append(Wrapped(target, owner, name, wrapper, original))
+
+    def undo(self) -> None:
+        """Put back what is still ours; what others have wrapped since stays, and ours inside it passes through."""
+        with self._lock:
+            self.active = False
+            for one in reversed(self.wrapped):
+                if inspect.getattr_static(one.owner, one.name, None) is one.wrapper:
+                    setattr(one.owner, one.name, one.original)
+            self.wrapped.clear()
+
+
+_installation: Installation | None = None
+_lock = threading.RLock()
+
+
+def instrument(
+    *, tracer_provider: Any = None, only: Iterable[str] | None = None, settings: Settings | None = None
+) -> None:
+    """Start recording: wrap what is imported already and what will be. A second call changes nothing but the provider.
+
+    ``tracer_provider`` is where spans go; without one, the global provider as soon as the user has one, until then our
+    own pipeline by the ``OTEL_*`` variables. ``only`` names the libraries to wrap (``["openai-agents", "httpx2"]``).
+    """
+    global _installation
+    with _lock:
+        settings = settings or read_settings()
+        if _installation is not None:
+            if tracer_provider is None:
+                return
+            uninstrument()
+        boundaries.install(Boundary(settings, TracerSource(settings, tracer_provider)))
+        chosen = set(only) if only is not None else None
+        _installation = Installation(target for target in _targets() if _is_chosen(target.library, chosen))
+
+
+def uninstrument() -> None:
+    """Stop recording and put everything back; what is under way ends its spans."""
+    global _installation
+    with _lock:
+        if _installation is not None:
+            _installation.undo()
+            _installation = None
+        boundary = boundaries.installed()
+        boundaries.install(None)
+        if boundary is not None:
+            boundary.source.shutdown()
+
+
+def flush(timeout: float = 5.0) -> bool:
+    """Export what has ended so far; True where all of it left within so many seconds."""
+    boundary = boundaries.installed()
+    return boundary.source.flush(timeout) if boundary is not None else True
+
+
+def is_instrumented() -> bool:
+    """Whether `instrument` is in force."""
+    return _installation is not None
+
+
+def wrapped_targets() -> list[str]:
+    """What is wrapped now, as ``module:path``."""
+    return [f"{one.target.module}:{one.target.path}" for one in _installation.wrapped] if _installation else []
+
+
+def missed_targets() -> list[str]:
+    """What should have been wrapped and is not there in the installed release."""
+    return [f"{target.module}:{target.path}" for target in _installation.missed] if _installation else []
+
+
+def not_intercepted() -> list[str]:
+    """Clients that are loaded and whose `send` is not ours: none, or a replay must not start."""
+    found = []
+    for client in CLIENTS:
+        module, _, path = client.target.partition(":")
+        if module in sys.modules:
+            try:
+                _, _, current = wrapt.resolve_path(sys.modules[module], path)
+            except AttributeError:
+                continue
+            if not isinstance(current, _ClientWrapper):
+                found.append(client.target)
+    return found
+
+
+def _is_chosen(library: str, chosen: set[str] | None) -> bool:
+    return chosen is None or library == "python" or library in chosen or library.replace("-", "_") in chosen
+
+
+def _targets() -> Iterable[Target]:
+    for client in CLIENTS:
+        module, _, path = client.target.partition(":")
+        yield Target(client.library, module, path, partial(_wrap_client, client))
+    for framework in FRAMEWORKS:
+        for point in framework.points:
+            module, _, path = point.target.partition(":")
+            yield Target(framework.library, module, path, partial(_wrap_point, framework, point))
+        for injection in framework.injections:
+            module, _, path = injection.target.partition(":")
+            yield Target(framework.library, module, path, partial(_wrap_injection, injection))
+    for module, path, wrapper in CARRIERS:
+        yield Target("python", module, path, partial(_wrap_plain, wrapper))
+
+
+class _ClientWrapper(wrapt.FunctionWrapper):  # type: ignore[misc]  # wrapt has no types for its C proxy
+    """A client's wrapped `send`; a class of its own so that a replay can prove that it is in place."""
+
+
+def _wrap_client(client: ClientPoint, original: Any) -> Any:
+    def plain(wrapped: Any, _instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return exchanging.send(client, wrapped, args, kwargs)
+
+    async def asynchronous(wrapped: Any, _instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return await exchanging.send_async(client, wrapped, args, kwargs)
+
+    return _ClientWrapper(original, asynchronous if client.is_async else plain)
+
+
+def _wrap_point(framework: Framework, point: Point, original: Any) -> Any:
+    is_async = inspect.iscoroutinefunction(inspect.unwrap(original))
+
+    def plain(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return driving.call(point, wrapped, instance, args, kwargs)
+
+    async def asynchronous(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return await driving.call_async(point, wrapped, instance, args, kwargs)
+
+    return wrapt.FunctionWrapper(original, asynchronous if is_async else plain)
+
+
+def _wrap_injection(injection: Injection, original: Any) -> Any:
+    def inject(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        with quietly(f"inject {injection.argument} into {injection.target}"):
+            kwargs = {**kwargs, injection.argument: injection.factory(kwargs.get(injection.argument))}
+        return wrapped(*args, **kwargs)
+
+    return wrapt.FunctionWrapper(original, inject)
+
+
+def _wrap_plain(wrapper: Wrapper, original: Any) -> Any:
+    def switched(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if boundaries.installed() is None:
+            return wrapped(*args, **kwargs)
+        return wrapper(wrapped, instance, args, kwargs)
+
+    return wrapt.FunctionWrapper(original, switched)
+
+
+def version() -> str:
+    """The installed release of spanreel."""
+    try:
+        return importlib.metadata.version("spanreel")
+    except importlib.metadata.PackageNotFoundError:
+        LOG.debug("spanreel is not installed as a distribution")
+        return "0"
