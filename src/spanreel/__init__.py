@@ -1,10 +1,51 @@
 """spanreel records what an AI agent did, as OpenTelemetry traces, and plays it again. Public names only."""
 
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from spanreel.api import run, session, tool
+    from spanreel.replay import replay
+    from spanreel.session import Session, load_sessions
+    from spanreel.wrapping import flush, instrument, uninstrument
 
 try:
     __version__ = version("spanreel")
 except PackageNotFoundError:  # a source tree on PYTHONPATH that was never installed
     __version__ = "0+unknown"
 
-__all__ = ["__version__"]
+_HOMES = {
+    "run": "spanreel.api",
+    "session": "spanreel.api",
+    "tool": "spanreel.api",
+    "replay": "spanreel.replay",
+    "Session": "spanreel.session",
+    "load_sessions": "spanreel.session",
+    "flush": "spanreel.wrapping",
+    "instrument": "spanreel.wrapping",
+    "uninstrument": "spanreel.wrapping",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name's module when it is first asked for, so that each use pays for what it uses."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'spanreel' has no attribute {name!r}")
+    found = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = found  # a submodule of the same name must not hide it later
+    return found
+
+
+__all__ = [
+    "Session",
+    "__version__",
+    "flush",
+    "instrument",
+    "load_sessions",
+    "replay",
+    "run",
+    "session",
+    "tool",
+    "uninstrument",
+]

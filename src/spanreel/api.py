@@ -5,17 +5,18 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, TypeVar
+from contextvars import Token
+from typing import Any, TypeVar, cast
 
 import wrapt
 from opentelemetry import context as otel
-from opentelemetry.context import Token, set_value
+from opentelemetry.context import set_value
 
 from spanreel import boundary as boundaries
 from spanreel import driving
 from spanreel.model import Agent, Message, SessionInfo, Status, ToolKind
 from spanreel.point import Kind, Point, RunRequest, RunResult, ToolRequest, ToolResult
-from spanreel.rebuilding import annotations, rebuild_arguments, rebuild_value
+from spanreel.rebuilding import hints_of, rebuild_arguments, rebuild_value
 from spanreel.scope import SESSION_KEY
 from spanreel.streams import watch_async_generator, watch_generator
 
@@ -47,7 +48,7 @@ class run:  # noqa: N801  # used as a decorator and in `with`, where functions' 
 
     def __call__(self, function: Function) -> Function:
         """Decorate a function."""
-        return _decorated(function, _run_point(function, self.agent))
+        return cast(Function, _decorated(function, _run_point(function, self.agent)))
 
     def __enter__(self) -> run:
         """Start the run; what `input` and `output` are set to inside is recorded."""
@@ -55,13 +56,13 @@ class run:  # noqa: N801  # used as a decorator and in `with`, where functions' 
         _enter(self._passages, point)
         return self
 
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         _exit(self._passages, error, None)
 
     async def __aenter__(self) -> run:
         return self.__enter__()
 
-    async def __aexit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self.__exit__(kind, error, trace)
 
     def _messages(self) -> tuple[Message, ...]:
@@ -120,16 +121,18 @@ class tool:  # noqa: N801  # used as a decorator and in `with`, where functions'
 
     def __call__(self, function: Function) -> Function:
         """Decorate a function."""
-        return _decorated(function, _tool_point(function, self))
+        return cast(Function, _decorated(function, _tool_point(function, self)))
 
     def __enter__(self) -> tool:
         """The call starts; ``served`` and ``result`` are set where a replay answers."""
         if self.name is None:
-            raise TypeError("spanreel.tool() as a context manager needs a name: spanreel.tool('search', arguments={...})")
+            raise TypeError(
+                "spanreel.tool() as a context manager needs a name: spanreel.tool('search', arguments={...})"
+            )
         request = ToolRequest(
             self.name, self.arguments, self.call_id, description=self.description, side_effect=self.side_effect
         )
-        point = Point("spanreel.api:tool", Kind.TOOL, lambda *_: request, lambda result: ToolResult(result))
+        point = Point("spanreel.api:tool", Kind.TOOL, lambda *_: request, ToolResult)
         passage = _enter(self._passages, point)
         if passage is not None and passage.error is not None:
             self.__exit__(None, passage.error, None)
@@ -138,13 +141,13 @@ class tool:  # noqa: N801  # used as a decorator and in `with`, where functions'
         self._result = passage.served if passage is not None and self.served else None
         return self
 
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         _exit(self._passages, error, self._result)
 
     async def __aenter__(self) -> tool:
         return self.__enter__()
 
-    async def __aexit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self.__exit__(kind, error, trace)
 
 
@@ -173,19 +176,19 @@ class session:  # noqa: N801  # used as a decorator and in `with`, where functio
 
     def __call__(self, function: Function) -> Function:
         """Decorate a function: each of its calls is inside."""
-        return _in_session(function, self.info)
+        return cast(Function, _in_session(function, self.info))
 
     def __enter__(self) -> session:
         self._tokens.append(otel.attach(set_value(SESSION_KEY, self.info)))
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         otel.detach(self._tokens.pop())
 
     async def __aenter__(self) -> session:
         return self.__enter__()
 
-    async def __aexit__(self, *_: Any) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self.__exit__()
 
 
@@ -225,7 +228,7 @@ def _run_point(function: Callable[..., Any], agent: Agent) -> Point:
 def _tool_point(function: Callable[..., Any], made: tool) -> Point:
     name = made.name or function.__name__
     description = made.description or inspect.getdoc(function)
-    returns = annotations(function).get("return", Any)
+    returns = hints_of(function).get("return", Any)
 
     def read(_instance: Any, arguments: Mapping[str, Any]) -> ToolRequest:
         return ToolRequest(
@@ -241,7 +244,7 @@ def _tool_point(function: Callable[..., Any], made: tool) -> Point:
         f"{function.__module__}:{function.__qualname__}",
         Kind.TOOL,
         read,
-        lambda result: ToolResult(result),
+        ToolResult,
         rebuild=lambda recorded, _arguments: rebuild_value(recorded.value, returns),
     )
 

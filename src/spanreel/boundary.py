@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-import pydantic_core
 from opentelemetry import context as otel
 from opentelemetry import trace
 from opentelemetry.context import Context, set_value
@@ -25,11 +24,11 @@ from spanreel.model import (
     Agent,
     Error,
     ErrorCategory,
+    Fidelity,
     Operation,
     RunRecord,
     SessionInfo,
     Status,
-    ToolKind,
     ToolRecord,
 )
 from spanreel.playing import current_player
@@ -44,24 +43,30 @@ from spanreel.point import (
     ToolRequest,
     ToolResult,
 )
-from spanreel.protocols import peek_model, provider_of
+from spanreel.protocols import peek_model
 from spanreel.scope import (
     BUSY_KEY,
     Failure,
     Failures,
     RunScope,
-    Scope,
     ToolScope,
     Turn,
+    implicit_run,
+    leave_exchange,
+    leave_turn,
     merge,
+    model_parent,
     parent_context,
     run_in,
     scope_in,
     session_in,
+    span_id_of,
+    tool_parent,
     with_scope,
 )
 from spanreel.settings import Capture, Settings
 from spanreel.snapshot import Snapshot, snapshot
+from spanreel.start_attributes import agent_attributes, exchange_attributes, titled, tool_attributes
 from spanreel.tracing import TracerSource
 
 UNRECORDED = trace.NoOpTracer()
@@ -95,18 +100,16 @@ class Boundary:
         current = otel.get_current()
         outer = scope_in(current)
         parent = outer.run if isinstance(outer, ToolScope) else outer
-        session = merge(
-            session_in(current), SessionInfo(id=request.conversation_id, user_id=request.user_id)
-        )
+        session = merge(session_in(current), SessionInfo(id=request.conversation_id, user_id=request.user_id))
         path = parent.child_path(request.agent.name) if parent else "root"
         tracer, hold = self._tracer(current, player)
         span = tracer.start_span(
-            _titled(conventions.INVOKE_AGENT, request.agent.name),
+            titled(conventions.INVOKE_AGENT, request.agent.name),
             context=parent_context(current),
-            attributes=self._agent_attributes(conventions.INVOKE_AGENT, request.agent, session, player),
+            attributes=self._said(conventions.INVOKE_AGENT, request.agent, session, player),
         )
         live = LiveRun(
-            id=_span_id(span) or secrets.token_hex(8),
+            id=span_id_of(span) or secrets.token_hex(8),
             path=path,
             agent=request.agent,
             parent=parent.live.id if parent else None,
@@ -169,7 +172,7 @@ class Boundary:
             conventions.RUN_STARTED,
             context=scope.context,
             attributes={
-                **self._agent_attributes(conventions.RUN_STARTED, record.agent, scope.session, player),
+                **self._said(conventions.RUN_STARTED, record.agent, scope.session, player),
                 conventions.RUN_ID: scope.live.id,
                 conventions.RUN_PATH: scope.live.path,
             },
@@ -189,7 +192,7 @@ class Boundary:
     # -- handoffs ----------------------------------------------------------------------------------------------------
 
     def hand_over(self, run: RunScope, agent: Agent, player: Player | None) -> None:
-        """Another agent has the word in this run from now on: its turns stand in a run of their own, inside this one."""
+        """Another agent has the word in this run from now on: its turns stand in a run of their own inside it."""
         top = run
         while top.parent is not None and top.parent.delegate is top:
             top = top.parent
@@ -200,11 +203,11 @@ class Boundary:
         tracer, hold = self._tracer(top.context, player)
         path = top.child_path(agent.name)
         span = tracer.start_span(
-            _titled(conventions.INVOKE_AGENT, agent.name),
+            titled(conventions.INVOKE_AGENT, agent.name),
             context=top.context,
-            attributes=self._agent_attributes(conventions.INVOKE_AGENT, agent, session, player),
+            attributes=self._said(conventions.INVOKE_AGENT, agent, session, player),
         )
-        live = LiveRun(_span_id(span) or secrets.token_hex(8), path, agent, top.live.id)
+        live = LiveRun(span_id_of(span) or secrets.token_hex(8), path, agent, top.live.id)
         scope = RunScope(live=live, span=span, context=top.context, session=session, parent=top)
         scope.context = with_scope(top.context, span, scope)
         if span.is_recording():
@@ -241,11 +244,15 @@ class Boundary:
             turn = self._open_turn(run, tracer, player)
         session = run.session if run else session_in(current)
         agent = run.live.agent if run else Agent()
+        model = peek_model(request.body)
         span = tracer.start_span(
-            _titled(str(operation), peek_model(request.body)),
+            titled(str(operation), model),
             kind=SpanKind.CLIENT,
-            context=_model_parent(current, run, turn, failure),
-            attributes=self._exchange_attributes(protocol, operation, request, session, agent, player),
+            context=model_parent(current, run, turn, failure),
+            attributes={
+                **self._said(str(operation), agent, session, player),
+                **exchange_attributes(protocol, operation, request, model),
+            },
         )
         capture = ExchangeCapture(
             protocol,
@@ -254,7 +261,7 @@ class Boundary:
             content=self.content,
             decode=client.decode,
             limit=self.settings.max_span_bytes,
-            call_id=failure.call_id if failure else _span_id(span) or secrets.token_hex(8),
+            call_id=failure.call_id if failure else span_id_of(span) or secrets.token_hex(8),
             attempt=failure.attempt + 1 if failure else 0,
             run_id=run.live.id if run else None,
             turn_index=turn.index if turn else None,
@@ -270,7 +277,7 @@ class Boundary:
             context=set_value(BUSY_KEY, True, context),
             hold=lambda ended: hold(ended, capture),
             keep=lambda *_: None,
-            leave=lambda end: _leave_exchange(run, turn, end),
+            leave=lambda end: leave_exchange(run, turn, end),
             category=ErrorCategory.MODEL,
             content=self.content,
         )
@@ -280,7 +287,7 @@ class Boundary:
 
         crossing.keep = keep
         crossing.told = lambda _result, error: self._remember_failure(failures, capture, turn, span, error)
-        return crossing, capture, run.live if run else _implicit_run(current)
+        return crossing, capture, run.live if run else implicit_run(current)
 
     def _remember_failure(
         self, failures: Failures, capture: ExchangeCapture, turn: Turn | None, span: Span, error: BaseException | None
@@ -302,7 +309,7 @@ class Boundary:
             f"{conventions.AGENT_STEP} {index}",
             context=run.context,
             attributes={
-                **self._agent_attributes(conventions.AGENT_STEP, run.live.agent, run.session, player),
+                **self._said(conventions.AGENT_STEP, run.live.agent, run.session, player),
                 conventions.RUN_ID: run.live.id,
                 conventions.TURN_INDEX: index,
             },
@@ -325,11 +332,14 @@ class Boundary:
         tracer, hold = self._tracer(current, player)
         session = run.session if run else session_in(current)
         span = tracer.start_span(
-            _titled(conventions.EXECUTE_TOOL, request.name),
-            context=_tool_parent(current, run, turn),
-            attributes=self._tool_attributes(request, run, turn, session, player),
+            titled(conventions.EXECUTE_TOOL, request.name),
+            context=tool_parent(current, run, turn),
+            attributes={
+                **self._said(conventions.EXECUTE_TOOL, run.live.agent if run else Agent(), session, player),
+                **tool_attributes(request, run, turn),
+            },
         )
-        scope = ToolScope(run if run else getattr(outer, "run", None), request, span)
+        scope = ToolScope(run or getattr(outer, "run", None), request, span)
         context = with_scope(current, span, scope)
         record = ToolRecord(
             name=request.name,
@@ -347,20 +357,23 @@ class Boundary:
             context=context,
             hold=lambda ended: hold(ended, RecordCapture(record, self.content, _size(record))),
             keep=lambda *_: None,
-            leave=lambda end: _leave_turn(turn, end),
+            leave=lambda end: leave_turn(turn, end),
             category=ErrorCategory.TOOL,
             content=self.content,
         )
 
         def keep(result: Any, error: Error | None, status: Status) -> None:
             nonlocal record
-            record = replace(record, status=status, error=error)
-            if error is None and status is Status.OK:
-                read = read_result(result)
-                taken = snapshot(read.value) if self.content else Snapshot(None)
-                record = replace(record, status=read.status, target=read.target, result=taken.value)
+            if status is not Status.OK and scope.failure is None:
+                record = replace(record, status=status, error=error, fidelity={"result": Fidelity.ABSENT})
+                return
+            read = read_result(result)
+            taken = snapshot(read.value) if self.content else Snapshot(None)
+            status = status if error else read.status
+            record = replace(record, status=status, error=error, target=read.target, result=taken.value)
 
         crossing.keep = keep
+        crossing.noticed = lambda: scope.failure
         return crossing, scope
 
     # -- what all spans say ------------------------------------------------------------------------------------------
@@ -371,72 +384,8 @@ class Boundary:
             return UNRECORDED, _hold_nothing
         return self.source.tracer_for(context)
 
-    def _common(self, session: SessionInfo, player: Player | None) -> dict[str, Any]:
-        attributes: dict[str, Any] = {}
-        if session.id:
-            attributes[conventions.CONVERSATION_ID] = session.id
-        if session.user_id:
-            attributes[conventions.USER_ID] = session.user_id
-        if session.name:
-            attributes[conventions.SESSION_NAME] = session.name
-        if session.tags:
-            attributes[conventions.SESSION_TAGS] = session.tags
-        if session.metadata and self.content:
-            metadata = pydantic_core.to_json(snapshot(session.metadata).value)
-            attributes[conventions.SESSION_METADATA] = metadata.decode()
-        if player is not None:
-            attributes[conventions.ORIGIN] = "replay"
-            if baseline := getattr(player, "baseline", None):
-                attributes[conventions.BASELINE] = baseline
-        return attributes
-
-    def _agent_attributes(
-        self, operation: str, agent: Agent, session: SessionInfo, player: Player | None
-    ) -> dict[str, Any]:
-        attributes = {conventions.OPERATION: operation, **self._common(session, player)}
-        attributes.update(_agent(agent))
-        return attributes
-
-    def _exchange_attributes(
-        self,
-        protocol: ModelProtocol,
-        operation: Operation,
-        request: HttpRequest,
-        session: SessionInfo,
-        agent: Agent,
-        player: Player | None,
-    ) -> dict[str, Any]:
-        attributes = self._agent_attributes(str(operation), agent, session, player)
-        attributes[conventions.PROVIDER] = provider_of(request.host, protocol)
-        attributes[conventions.SERVER_ADDRESS] = request.host
-        if request.port:
-            attributes[conventions.SERVER_PORT] = request.port
-        if model := peek_model(request.body):
-            attributes[conventions.REQUEST_MODEL] = model
-        if other := _other_instrumentation():
-            attributes[conventions.SECOND_VIEW] = other
-        return attributes
-
-    def _tool_attributes(
-        self,
-        request: ToolRequest,
-        run: RunScope | None,
-        turn: Turn | None,
-        session: SessionInfo,
-        player: Player | None,
-    ) -> dict[str, Any]:
-        attributes = self._agent_attributes(
-            conventions.EXECUTE_TOOL, run.live.agent if run else Agent(), session, player
-        )
-        attributes[conventions.TOOL_NAME] = request.name
-        attributes[conventions.TOOL_KIND] = str(request.kind)
-        if request.call_id:
-            attributes[conventions.TOOL_CALL_ID] = request.call_id
-        if run is not None:
-            attributes[conventions.RUN_ID] = run.live.id
-        if turn is not None:
-            attributes[conventions.TURN_INDEX] = turn.index
-        return attributes
+    def _said(self, operation: str, agent: Agent, session: SessionInfo, player: Player | None) -> dict[str, Any]:
+        return agent_attributes(operation, agent, session, player, content=self.content)
 
 
 Hold = Callable[[Span, Any], None]
@@ -446,7 +395,7 @@ _boundary: Boundary | None = None
 
 def install(boundary: Boundary | None) -> None:
     """Make this the process's boundary; None takes it away."""
-    global _boundary
+    global _boundary  # noqa: PLW0603 - the holder that the module docstring names
     _boundary = boundary
 
 
@@ -470,92 +419,7 @@ def _hold_nothing(_span: Span, _capture: Any) -> None:
     """What an unrecorded span keeps."""
 
 
-def _titled(operation: str, name: str | None) -> str:
-    return f"{operation} {name}" if name else operation
-
-
-def _span_id(span: Span) -> str | None:
-    identity = span.get_span_context()
-    return format(identity.span_id, "016x") if identity.is_valid else None
-
-
-def _agent(agent: Agent) -> dict[str, Any]:
-    named = {
-        conventions.AGENT_NAME: agent.name,
-        conventions.AGENT_ID: agent.id,
-        conventions.AGENT_VERSION: agent.version,
-    }
-    return {key: value for key, value in named.items() if value}
-
-
-def _model_parent(current: Context, run: RunScope | None, turn: Turn | None, failure: Failure | None) -> Context:
-    """Under the turn; under the user's own span where one stands between; a loose retry under what it retries."""
-    context = parent_context(current)
-    if turn is not None and run is not None and _nothing_between(context, run):
-        return turn.context
-    if failure is not None and not trace.get_current_span(context).get_span_context().is_valid:
-        return trace.set_span_in_context(trace.NonRecordingSpan(failure.origin), context)
-    return context
-
-
-def _tool_parent(current: Context, run: RunScope | None, turn: Turn | None) -> Context:
-    context = parent_context(current)
-    return turn.context if turn is not None and run is not None and _nothing_between(context, run) else context
-
-
-def _nothing_between(context: Context, run: RunScope) -> bool:
-    """Whether the current span is the run's own, or that of the run it was handed over from."""
-    span = trace.get_current_span(context)
-    scope: RunScope | None = run
-    while scope is not None:
-        if span is scope.span:
-            return True
-        scope = scope.parent if scope.parent is not None and scope.parent.delegate is scope else None
-    return False
-
-
-def _leave_exchange(run: RunScope | None, turn: Turn | None, end_time: int) -> None:
-    if run is not None and turn is not None:
-        with run.lock:
-            turn.open_models -= 1
-    _leave_turn(turn, end_time)
-
-
-def _leave_turn(turn: Turn | None, end_time: int) -> None:
-    if turn is not None:
-        turn.last_end = max(turn.last_end, end_time)
-
-
-def _implicit_run(context: Context) -> LiveRun | None:
-    """The run of model calls made inside a tool without an agent."""
-    scope: Scope | None = scope_in(context)
-    if not isinstance(scope, ToolScope):
-        return None
-    if scope.implicit is None:
-        path = scope.run.child_path(scope.request.name) if scope.run else f"root/{scope.request.name}#0"
-        parent = scope.run.live.id if scope.run else None
-        scope.implicit = LiveRun(_span_id(scope.span) or secrets.token_hex(8), path, Agent(), parent, scope.request)
-    return scope.implicit
-
-
-def _other_instrumentation() -> str | None:
-    """The scope of another instrumentation's span for the same call, where one is current."""
-    attributes = getattr(trace.get_current_span(), "attributes", None)
-    if not attributes:
-        return None
-    scope = getattr(getattr(trace.get_current_span(), "instrumentation_scope", None), "name", None)
-    if scope == conventions.SCOPE:
-        return None
-    model_span = attributes.get(conventions.OPERATION) in ("chat", "text_completion", "generate_content", "embeddings")
-    if model_span or attributes.get("openinference.span.kind") == "LLM" or "llm.request.type" in attributes:
-        return str(scope)
-    return None
-
-
 def _size(record: RunRecord | ToolRecord) -> int:
     """A cheap estimate of what a record holds, in bytes: strings at the top, a nominal sum for the rest."""
     values = record.arguments if isinstance(record, ToolRecord) else (record.arguments, record.result, record.output)
     return 256 + len(str(values)) if values is not None else 256
-
-
-__all__ = ["Boundary", "ToolKind", "install", "installed", "note_status", "player_here"]

@@ -1,4 +1,4 @@
-"""What one crossing kept: bytes as they were, arguments as a snapshot. Read into attributes later, in the export thread."""
+"""What one crossing kept: bytes as they were, arguments as a snapshot. Read into attributes in the export thread."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class ExchangeCapture:
     attempt: int = 0
     run_id: str | None = None
     turn_index: int | None = None
-    agent: Agent = Agent()
+    agent: Agent = field(default_factory=Agent)
     status: int | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = None

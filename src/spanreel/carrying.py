@@ -15,7 +15,7 @@ def start_thread(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dic
         run = instance.run
 
         def run_in_context() -> None:
-            vars(instance).pop("run", None)  # what stands on the instance only hides the class's method for this one start
+            vars(instance).pop("run", None)  # it hides the class's method for this one start only
             in_context(context, run)
 
         instance.run = run_in_context

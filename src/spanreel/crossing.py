@@ -22,6 +22,8 @@ from spanreel.quiet import quietly
 class Crossing:
     """A boundary being crossed. ``keep(result, error, status)`` completes what was kept, ``leave(end_time)`` tidies up.
 
+    ``told(result, error)`` hears of the end first; ``noticed()`` is an exception that was swallowed on the way.
+
     The first end counts: a stream's drained, closed and abandoned all arrive here.
     """
 
@@ -36,6 +38,7 @@ class Crossing:
     content: bool = True
     items: list[Any] | None = None
     told: Callable[[Any, BaseException | None], None] | None = None
+    noticed: Callable[[], BaseException | None] | None = None
     _ended: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -61,6 +64,8 @@ class Crossing:
             with quietly("tell a replay the end of a call"):
                 if self.told:
                     self.told(result, None)
+            if error is None and self.noticed and (swallowed := self.noticed()) is not None:
+                error, status = describe_error(swallowed, self.errors, self.category), model.Status.ERROR
             self._close(result, error, status)
 
     def fail(self, error: BaseException) -> None:
@@ -119,7 +124,7 @@ def describe_error(
             category = _CATEGORIES[base_name]
     try:
         text = str(error)
-    except Exception:  # a user's exception may have any __str__
+    except Exception:  # noqa: BLE001 - a user's exception may have any __str__
         text = ""
     return Error(category, name, text)
 

@@ -17,9 +17,20 @@ from spanreel import boundary as boundaries
 from spanreel.boundary import Boundary
 from spanreel.crossing import Crossing
 from spanreel.model import Agent
-from spanreel.point import Kind, LiveRun, Player, Point, RecordedError, RunRequest, RunResult, ToolRequest, ToolResult
+from spanreel.playing import rebuild_error
+from spanreel.point import (
+    Failure,
+    Kind,
+    LiveRun,
+    Player,
+    Point,
+    RecordedError,
+    RunRequest,
+    RunResult,
+    ToolRequest,
+    ToolResult,
+)
 from spanreel.quiet import quietly
-from spanreel.rebuilding import rebuild_error
 from spanreel.scope import RunScope, ToolScope, run_in, scope_in
 from spanreel.snapshot import snapshot
 
@@ -51,7 +62,9 @@ class Passage:
         return wrapped(*args, **kwargs)
 
 
-def call(point: Point, wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def call(
+    point: Point, wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     """A plain call, whatever it returns: a value, an awaitable, or a handle."""
     passage = open_passage(point, wrapped, instance, args, kwargs)
     if passage is None:
@@ -194,6 +207,8 @@ def open_passage(
             passage = _open_run(boundary, player, point, request, bound, arguments)
         elif isinstance(request, ToolRequest):
             passage = _open_tool(boundary, player, point, request, arguments)
+        elif isinstance(request, Failure):
+            _note_failure(request.error)
         read = True
     if not read and player is not None and point.kind is Kind.TOOL:
         player.refuse(f"a call of {point.target} that could not be read")
@@ -222,7 +237,7 @@ def _rewritten(bound: inspect.BoundArguments, arguments: Mapping[str, Any]) -> i
     return bound
 
 
-def _open_run(
+def _open_run(  # noqa: PLR0913, PLR0917 - what a call is made of
     boundary: Boundary,
     player: Player | None,
     point: Point,
@@ -272,13 +287,13 @@ def _open_tool(
         return read if isinstance(read, ToolResult) else ToolResult()
 
     run = current_run()
-    crossing, scope = boundary.open_tool(request, player, read_result)
+    crossing, _ = boundary.open_tool(request, player, read_result)
     crossing.control_flow, crossing.errors = point.control_flow, point.errors
     passage = Passage(crossing, None)
     if player is not None:
         try:
             answer = player.answer_tool(run.live if run else None, request)
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - raised again where the call would have been
             passage.error = error
             return passage
         if isinstance(answer, RecordedError):
@@ -288,6 +303,11 @@ def _open_tool(
     if point.kind is Kind.HANDOFF and run is not None:
         crossing.told = _tell_handoff(boundary, run, player, read_result)
     return passage
+
+
+def _note_failure(error: BaseException) -> None:
+    if tool := current_tool():
+        tool.failure = error
 
 
 def _rebuilt(point: Point, answer: ToolResult, arguments: Mapping[str, Any]) -> Any:
@@ -313,4 +333,3 @@ def current_tool() -> ToolScope | None:
 def current_run() -> RunScope | None:
     """The run that this code belongs to directly."""
     return run_in(otel.get_current())
-

@@ -1,4 +1,4 @@
-"""A client's `send`, taken through its crossing: recognised, kept byte by byte as it passes, or answered by a replay."""
+"""A client's `send`, taken through its crossing: recognised, kept as it passes, or answered by a replay."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def open_exchange(client: ClientPoint, args: tuple[Any, ...], kwargs: dict[str, 
 class Exchange:
     """A model request under way: the tap that its response passes."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - what one exchange is made of
         self,
         client: ClientPoint,
         protocol: ModelProtocol,

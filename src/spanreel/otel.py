@@ -15,12 +15,12 @@ class SpanreelInstrumentor:
 
     def instrument(self, **kwargs: Any) -> None:
         """Wrap everything; of the loader's arguments only ``tracer_provider`` is ours."""
-        from spanreel.api import instrument
+        from spanreel.wrapping import instrument
 
         instrument(tracer_provider=kwargs.get("tracer_provider"))
 
     def uninstrument(self, **_: Any) -> None:
         """Take the wraps away again."""
-        from spanreel.api import uninstrument
+        from spanreel.wrapping import uninstrument
 
         uninstrument()

@@ -88,6 +88,8 @@ class Kind(StrEnum):
     RUN = "run"
     TOOL = "tool"
     HANDOFF = "handoff"
+    FAILURE = "failure"
+    """Not a call of its own: an exception that the framework swallows inside the tool call around it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +149,13 @@ class ToolResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Failure:
+    """An exception that a framework swallows: it marks the tool call around it."""
+
+    error: BaseException
+
+
+@dataclass(frozen=True, slots=True)
 class RecordedError:
     """A recorded failure that a replay raises again: the exception's full class name and its text."""
 
@@ -169,7 +178,7 @@ class Point:
 
     target: str
     kind: Kind
-    read: Callable[[Any, Mapping[str, Any]], RunRequest | ToolRequest | None]
+    read: Callable[[Any, Mapping[str, Any]], RunRequest | ToolRequest | Failure | None]
     read_result: Callable[[Any], RunResult | ToolResult]
     rebuild: Callable[[ToolResult, Mapping[str, Any]], Any] | None = None
     rewrite: Callable[[Mapping[str, Any], Mapping[str, Json]], Mapping[str, Any]] | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import secrets
 import threading
 import time
 from collections import Counter
@@ -65,7 +66,7 @@ class RunScope:
     turns: list[Turn] = field(default_factory=list)
     turn_count: int = 0
     children: Counter[str] = field(default_factory=Counter)
-    failures: Failures = field(default_factory=lambda: Failures())
+    failures: Failures = field(default_factory=lambda: Failures())  # noqa: PLW0108 - defined below
     delegate: RunScope | None = None
     ended: bool = False
     lock: threading.RLock = field(default_factory=threading.RLock)
@@ -96,12 +97,16 @@ class RunScope:
 
 @dataclass(eq=False, slots=True)
 class ToolScope:
-    """A tool call under way. ``implicit`` is the run of model calls made in it without an agent."""
+    """A tool call under way. ``implicit`` is the run of model calls made in it without an agent.
+
+    ``failure`` is an exception of the tool that the framework made into a text for the model.
+    """
 
     run: RunScope | None
     request: ToolRequest
     span: Span
     implicit: LiveRun | None = None
+    failure: BaseException | None = None
 
 
 Scope = RunScope | ToolScope
@@ -190,3 +195,62 @@ def _baggage(context: Context) -> SessionInfo:
 def with_scope(context: Context, span: Span, scope: Scope | None) -> Context:
     """The context inside a crossing."""
     return set_value(SCOPE_KEY, scope, trace.set_span_in_context(span, context))
+
+
+def span_id_of(span: Span) -> str | None:
+    """The span's id in hex; None for spans that are not recorded at all."""
+    identity = span.get_span_context()
+    return format(identity.span_id, "016x") if identity.is_valid else None
+
+
+def model_parent(current: Context, run: RunScope | None, turn: Turn | None, failure: Failure | None) -> Context:
+    """Under the turn; under the user's own span where one stands between; a loose retry under what it retries."""
+    context = parent_context(current)
+    if turn is not None and run is not None and _nothing_between(context, run):
+        return turn.context
+    if failure is not None and not trace.get_current_span(context).get_span_context().is_valid:
+        return trace.set_span_in_context(trace.NonRecordingSpan(failure.origin), context)
+    return context
+
+
+def tool_parent(current: Context, run: RunScope | None, turn: Turn | None) -> Context:
+    """Under the turn that asked; under the user's own span where one stands between."""
+    context = parent_context(current)
+    return turn.context if turn is not None and run is not None and _nothing_between(context, run) else context
+
+
+def _nothing_between(context: Context, run: RunScope) -> bool:
+    """Whether the current span is the run's own, or that of the run it was handed over from."""
+    span = trace.get_current_span(context)
+    scope: RunScope | None = run
+    while scope is not None:
+        if span is scope.span:
+            return True
+        scope = scope.parent if scope.parent is not None and scope.parent.delegate is scope else None
+    return False
+
+
+def leave_exchange(run: RunScope | None, turn: Turn | None, end_time: int) -> None:
+    """A model call of the turn has ended."""
+    if run is not None and turn is not None:
+        with run.lock:
+            turn.open_models -= 1
+    leave_turn(turn, end_time)
+
+
+def leave_turn(turn: Turn | None, end_time: int) -> None:
+    """A call of the turn has ended: the turn lasted until then at least."""
+    if turn is not None:
+        turn.last_end = max(turn.last_end, end_time)
+
+
+def implicit_run(context: Context) -> LiveRun | None:
+    """The run of model calls made inside a tool without an agent."""
+    scope: Scope | None = scope_in(context)
+    if not isinstance(scope, ToolScope):
+        return None
+    if scope.implicit is None:
+        path = scope.run.child_path(scope.request.name) if scope.run else f"root/{scope.request.name}#0"
+        parent = scope.run.live.id if scope.run else None
+        scope.implicit = LiveRun(span_id_of(scope.span) or secrets.token_hex(8), path, Agent(), parent, scope.request)
+    return scope.implicit

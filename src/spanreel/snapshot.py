@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import base64
 import dataclasses
-import datetime
+import datetime as dt
 import decimal
 import enum
 import math
 import pathlib
 import re
 import uuid
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import pydantic
@@ -50,7 +51,7 @@ def _json(value: Any, pointer: str, weak: list[str], above: tuple[int, ...]) -> 
         return _weak("<recursion>" if id(value) in above else "<too deep>", pointer, weak)
     try:
         return _structured(value, pointer, weak, (*above, id(value)))
-    except Exception:  # the user's own properties and iterators may raise anything
+    except Exception:  # noqa: BLE001 - the user's own properties and iterators may raise anything
         return _text(value, pointer, weak)
 
 
@@ -62,7 +63,7 @@ def _structured(value: Any, pointer: str, weak: list[str], above: tuple[int, ...
         }
     if isinstance(value, (list, tuple)):
         return [_json(item, f"{pointer}/{number}", weak, above) for number, item in enumerate(value)]
-    if isinstance(value, Set):
+    if isinstance(value, AbstractSet):
         items = [_json(item, pointer, weak, above) for item in value]
         return sorted(items, key=lambda item: (type(item).__name__, str(item)))
     if isinstance(value, (bytes, bytearray, memoryview)):
@@ -89,11 +90,11 @@ def _scalar(value: Any) -> Any:
         return float(value) if math.isfinite(value) else repr(float(value))
     if isinstance(value, str):
         return str.__str__(value)
-    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
-        return value.astimezone(datetime.UTC).isoformat().replace("+00:00", "Z")
-    if isinstance(value, (datetime.date, datetime.time)):
+    if isinstance(value, dt.datetime) and value.tzinfo is not None:
+        return value.astimezone(dt.UTC).isoformat().replace("+00:00", "Z")
+    if isinstance(value, (dt.date, dt.time)):
         return value.isoformat()
-    if isinstance(value, datetime.timedelta):
+    if isinstance(value, dt.timedelta):
         return value.total_seconds()
     if isinstance(value, (decimal.Decimal, uuid.UUID, pathlib.PurePath)):
         return str(value)
@@ -103,7 +104,7 @@ def _scalar(value: Any) -> Any:
 def _text(value: Any, pointer: str, weak: list[str]) -> str:
     try:
         text = _ADDRESS.sub("", repr(value))
-    except Exception:
+    except Exception:  # noqa: BLE001 - a repr may raise anything
         text = f"<{type(value).__name__}, whose repr raises>"
     return _weak(text, pointer, weak)
 

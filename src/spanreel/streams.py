@@ -32,7 +32,7 @@ class Tap(Protocol):
         ...
 
 
-class SyncBody(wrapt.ObjectProxy):  # type: ignore[misc]  # wrapt has no types for its C proxy
+class SyncBody(wrapt.ObjectProxy):  # type: ignore[type-arg]  # generic to type checkers only
     """A body stream that tells a tap what passes. Being a proxy, it stays an instance of the client's class."""
 
     def __init__(self, stream: Any, tap: Tap, started: int) -> None:
@@ -64,7 +64,7 @@ class SyncBody(wrapt.ObjectProxy):  # type: ignore[misc]  # wrapt has no types f
         _abandon(self)
 
 
-class AsyncBody(wrapt.ObjectProxy):  # type: ignore[misc]  # wrapt has no types for its C proxy
+class AsyncBody(wrapt.ObjectProxy):  # type: ignore[type-arg]  # generic to type checkers only
     """`SyncBody` for asynchronous clients."""
 
     def __init__(self, stream: Any, tap: Tap, started: int) -> None:
@@ -103,7 +103,7 @@ def _tell(tap: Tap, started: int, data: bytes) -> None:
 
 def _abandon(body: Any) -> None:
     try:
-        tap = body._self_tap
+        tap = body._self_tap  # noqa: SLF001 - wrapt's name for a proxy's own state
     except (AttributeError, ValueError):  # the constructor of the proxy did not finish
         return
     tap.closed()
@@ -154,7 +154,7 @@ def watch_generator(open_watch: Callable[[], Watch | None], make: Callable[[], A
                         close()
                 watch.finish(None)
                 raise
-            except BaseException as error:
+            except BaseException as error:  # noqa: BLE001 - thrown into the generator at the next step
                 thrown = error
     except StopIteration as end:
         watch.finish(end.value)
@@ -171,7 +171,9 @@ def _step(generator: Any, sent: Any) -> Any:
     return next(generator) if sent is None else generator.send(sent)
 
 
-async def watch_async_generator(open_watch: Callable[[], Watch | None], make: Callable[[], Any]) -> AsyncGenerator[Any, Any]:
+async def watch_async_generator(
+    open_watch: Callable[[], Watch | None], make: Callable[[], Any]
+) -> AsyncGenerator[Any, Any]:
     """`watch_generator` for asynchronous generators."""
     watch = open_watch()
     if watch is None:
@@ -200,7 +202,7 @@ async def watch_async_generator(open_watch: Callable[[], Watch | None], make: Ca
                         await close()
                 watch.finish(None)
                 raise
-            except BaseException as error:
+            except BaseException as error:  # noqa: BLE001 - thrown into the generator at the next step
                 thrown = error
     except StopAsyncIteration:
         watch.finish(None)

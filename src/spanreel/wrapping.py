@@ -104,7 +104,7 @@ def instrument(
     ``tracer_provider`` is where spans go; without one, the global provider as soon as the user has one, until then our
     own pipeline by the ``OTEL_*`` variables. ``only`` names the libraries to wrap (``["openai-agents", "httpx2"]``).
     """
-    global _installation
+    global _installation  # noqa: PLW0603 - the holder that the module docstring names
     with _lock:
         settings = settings or read_settings()
         if _installation is not None:
@@ -118,7 +118,7 @@ def instrument(
 
 def uninstrument() -> None:
     """Stop recording and put everything back; what is under way ends its spans."""
-    global _installation
+    global _installation  # noqa: PLW0603 - the holder that the module docstring names
     with _lock:
         if _installation is not None:
             _installation.undo()
@@ -184,7 +184,7 @@ def _targets() -> Iterable[Target]:
         yield Target("python", module, path, partial(_wrap_plain, wrapper))
 
 
-class _ClientWrapper(wrapt.FunctionWrapper):  # type: ignore[misc]  # wrapt has no types for its C proxy
+class _ClientWrapper(wrapt.FunctionWrapper):  # type: ignore[type-arg]  # generic to type checkers only
     """A client's wrapped `send`; a class of its own so that a replay can prove that it is in place."""
 
 
