@@ -1,0 +1,195 @@
+"""What may leave the process: credentials are masked, in decoded values to any depth and in text.
+
+The same functions run on what is recorded and, in a replay, on live values before they are compared; so they are
+deterministic, and redacting again changes nothing. Personal data and digests have an issue of their own; `Policy` is
+the seam for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from opentelemetry.util.types import AttributeValue
+
+from spanreel import conventions, json_text
+from spanreel.credential_names import is_credential_name
+from spanreel.detectors import DETECTORS, MASK, Detector
+from spanreel.model import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What is redacted: values under names that ``is_credential`` knows, and what the detectors find in text.
+
+    ``fragments`` are lower-case; JSON text that holds none of them, and no escape, is clean and is not decoded.
+    """
+
+    name: str
+    is_credential: Callable[[str], bool]
+    detectors: tuple[Detector, ...]
+    fragments: tuple[str, ...]
+    key_ids: tuple[str, ...] = ()
+
+
+DEFAULT: Final = Policy(
+    name="spanreel.default/1",
+    is_credential=is_credential_name,
+    detectors=DETECTORS,
+    fragments=tuple(dict.fromkeys(fragment for detector in DETECTORS for fragment in detector.fragments)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Redacted:
+    """Attributes as they may leave; which of them changed, and how many could not be examined and are masked whole."""
+
+    attributes: dict[str, AttributeValue]
+    changed: frozenset[str]
+    failures: int = 0
+
+
+def redact_attributes(attributes: Mapping[str, AttributeValue], policy: Policy = DEFAULT) -> Redacted:
+    """Redact the attributes of a span, an event, a link or a resource, ours and anybody's. Never raises."""
+    redacted: dict[str, AttributeValue] = {}
+    changed = set()
+    failures = 0
+    for name, value in attributes.items():
+        if name in _OWN_MARKS:
+            redacted[name] = value
+            continue
+        try:
+            new_name, new = redact_text(name, policy), _under(name, value, policy)
+        except Exception:  # noqa: BLE001 -- whatever a rule raises: what could not be examined does not leave
+            new_name, new, failures = name, MASK, failures + 1
+        redacted[new_name] = new
+        if new is not value or new_name != name:
+            changed.add(new_name)
+    return Redacted(redacted, frozenset(changed), failures)
+
+
+def redact_json(value: Json, policy: Policy = DEFAULT) -> tuple[Json, bool]:
+    """Redact a JSON value; gives it back with whether something changed, the very same object where nothing did."""
+    redacted = _walk(value, policy)
+    return redacted, redacted is not value
+
+
+def redact_text(text: str, policy: Policy = DEFAULT) -> str:
+    """Redact what detectors find in text that is no JSON."""
+    if len(text) < _SHORTEST:
+        return text
+    lowered = text.lower()
+    redacted = text
+    for detector in policy.detectors:
+        if any(fragment in lowered for fragment in detector.fragments):
+            redacted = detector.redact(redacted)
+    return text if redacted == text else redacted
+
+
+_OWN_MARKS: Final = frozenset({conventions.FIDELITY, conventions.REDACTION, conventions.LOSSES})
+"""Attributes that say something about others, by name; they hold no content."""
+
+_SHORTEST: Final = 5
+_FLAG: Final = "-"
+
+
+def _walk(value: Any, policy: Policy) -> Any:
+    if isinstance(value, str):
+        return _string(value, policy)
+    if isinstance(value, Mapping):
+        return _mapping(value, policy)
+    if isinstance(value, (bytes, bytearray)):
+        text = value.decode("utf-8", "surrogateescape")
+        redacted = _string(text, policy)
+        return value if redacted is text else redacted.encode("utf-8", "surrogateescape")
+    if isinstance(value, Sequence):
+        return _sequence(value, policy)
+    return value
+
+
+def _string(text: str, policy: Policy) -> str:
+    if len(text) < _SHORTEST:
+        return text
+    if text.lstrip()[:1] not in {"{", "[", '"'}:
+        return redact_text(text, policy)
+    lowered = text.lower()
+    if "\\u" not in lowered and not any(fragment in lowered for fragment in policy.fragments):
+        return text
+    try:
+        decoded = json_text.decode(text)
+    except ValueError:
+        return redact_text(text, policy)
+    redacted = _walk(decoded, policy)
+    if redacted is not decoded:
+        return json_text.encode(redacted)
+    # A key that stands twice: decoding shows its last value only, and writing it again drops the others.
+    again = json_text.encode(decoded)
+    return text if again == text or redact_text(text, policy) is text else again
+
+
+def _mapping(value: Mapping[Any, Any], policy: Policy) -> Any:
+    redacted = {}
+    changed = False
+    for key, item in value.items():
+        new_key = redact_text(key, policy) if isinstance(key, str) else key
+        # The likelihoods of a model's tokens have the token itself under this name.
+        new = _walk(item, policy) if key == "token" and "logprob" in value else _under(key, item, policy)
+        redacted[new_key] = new
+        changed = changed or new is not item or new_key != key
+    name = next((value[key] for key in ("name", "key", "header") if isinstance(value.get(key), str)), None)
+    if name is not None and isinstance(value.get("value"), str):
+        redacted["value"] = _under(name, redacted["value"], policy)
+        changed = changed or redacted["value"] != value["value"]
+    return redacted if changed else value
+
+
+def _sequence(value: Sequence[Any], policy: Policy) -> Any:
+    redacted = [_walk(item, policy) for item in value]
+    for place in range(1, len(redacted)):  # a command line: --api-key VALUE
+        flag = value[place - 1]
+        if isinstance(flag, str) and flag.startswith(_FLAG) and isinstance(value[place], str) and "=" not in flag:
+            redacted[place] = _under(flag, redacted[place], policy)
+    for place, pair in enumerate(redacted):  # headers as pairs
+        if isinstance(pair, (list, tuple)) and len(pair) == 2 and all(isinstance(item, str) for item in pair):
+            concealed = _under(pair[0], pair[1], policy)
+            redacted[place] = pair if concealed is pair[1] else [pair[0], concealed]
+    if all(new is old for new, old in zip(redacted, value, strict=True)):
+        return value
+    return tuple(redacted) if isinstance(value, tuple) else redacted
+
+
+def _under(name: Any, value: Any, policy: Policy) -> Any:
+    """The value as it may stand under this name."""
+    if isinstance(name, str) and policy.is_credential(name):
+        return _conceal(name, value, policy)
+    return _walk(value, policy)
+
+
+def _conceal(name: str, value: Any, policy: Policy) -> Any:
+    """A credential's value without it: text and numbers go, structure stays, as does what describes and is none."""
+    if isinstance(value, str):
+        return value if value in {"", MASK} else MASK
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, (int, float)):
+        return value if "token" in name.lower() else MASK
+    if isinstance(value, (bytes, bytearray)):
+        return MASK
+    if isinstance(value, Mapping):
+        redacted = {} if _is_schema(value) else {key: _conceal(name, item, policy) for key, item in value.items()}
+        return _walk(value, policy) if not redacted or redacted == value else redacted
+    redacted_items = [_conceal(name, item, policy) for item in value]
+    if redacted_items == list(value):
+        return value
+    return tuple(redacted_items) if isinstance(value, tuple) else redacted_items
+
+
+def _is_schema(value: Mapping[Any, Any]) -> bool:
+    """Whether this is JSON Schema, which describes a parameter that is called like a credential."""
+    return not _SCHEMA_WORDS.isdisjoint(value)
+
+
+_SCHEMA_WORDS: Final = frozenset(
+    {"type", "$ref", "anyOf", "oneOf", "allOf", "enum", "const", "properties", "description"}
+)
