@@ -1,1 +1,102 @@
-"""How providers write exchanges: one module each, read and write, plain and streamed, no I/O."""
+"""How providers write exchanges: one module each, read and write, plain and streamed, no I/O; and how to know them.
+
+``recognise`` and ``peek_model`` are on the path of every HTTP request of the user's program; they parse nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+import pydantic_core
+
+from spanreel.model import Operation
+from spanreel.point import ModelProtocol
+from spanreel.protocols import openai_chat
+from spanreel.protocols.providers import provider_of
+
+__all__ = ["PROTOCOLS", "is_exchange", "peek_model", "protocol_named", "provider_of", "recognise"]
+
+PROTOCOLS: Final[tuple[ModelProtocol, ...]] = (openai_chat,)
+
+_ENDS: Final = tuple(
+    (end, (protocol, operation)) for protocol in PROTOCOLS for end, operation in protocol.PATHS.items()
+)
+_ANY_END: Final = tuple(end for end, _ in _ENDS)
+_NAMES: Final = {protocol.NAME: protocol for protocol in PROTOCOLS}
+
+_NEEDED: Final = {
+    Operation.CHAT: (b'"messages"', b'"input"', b'"prompt"', b'"contents"'),
+    Operation.EMBEDDINGS: (b'"input"',),
+    Operation.MODERATION: (b'"input"',),
+}
+
+_MODEL_KEY = b'"model"'
+_MODEL = re.compile(rb'"model"\s*:\s*("(?:[^"\\]|\\.)*")')
+_TOKEN = re.compile(rb'"(?:[^"\\]+|\\.)*+"|[{}\[\]]')
+_MOST_CANDIDATES = 32
+
+
+def recognise(method: str, path: str, extra: Mapping[str, str] | None = None) -> tuple[ModelProtocol, Operation] | None:
+    """The protocol and operation of an HTTP request, by its method and its path without the query; None for all others.
+
+    ``extra`` maps further ends of paths to names of protocols (a gateway's own routes); an unknown name: ValueError.
+    """
+    if method != "POST":
+        return None
+    if extra:
+        for end, name in extra.items():
+            if path.endswith(end):
+                protocol = protocol_named(name)
+                return protocol, next(iter(protocol.PATHS.values()))
+    if not path.endswith(_ANY_END):
+        return None
+    return next(found for end, found in _ENDS if path.endswith(end))
+
+
+def protocol_named(name: str) -> ModelProtocol:
+    """The protocol of this name, as recorded; ValueError where there is none."""
+    try:
+        return _NAMES[name]
+    except KeyError:
+        raise ValueError(f"no protocol named {name!r}; known: {', '.join(sorted(_NAMES))}") from None
+
+
+def is_exchange(operation: Operation, body: bytes) -> bool:
+    """Whether a body can be a model request of this operation, at a glance: not every POST to ``/responses`` is one."""
+    return body.lstrip()[:1] == b"{" and any(name in body for name in _NEEDED.get(operation, ()))
+
+
+def peek_model(body: bytes) -> str | None:
+    """The value of the top-level ``"model"`` of a JSON object, found without parsing it; None where there is none."""
+    position = body.find(_MODEL_KEY)
+    for _ in range(_MOST_CANDIDATES):
+        if position < 0:
+            return None
+        match = _MODEL.match(body, position)
+        if match and body[position - 1 : position] != b"\\" and _at_top(body, position, match.end()):
+            try:
+                return str(pydantic_core.from_json(match.group(1)))
+            except ValueError:
+                return None
+        position = body.find(_MODEL_KEY, position + len(_MODEL_KEY))
+    return None
+
+
+def _at_top(body: bytes, start: int, end: int) -> bool:
+    """Whether what stands at ``start`` is inside one bracket only, counted on the shorter side of it."""
+    if start <= len(body) - end:
+        return _depth(body, 0, start) == 1
+    return _depth(body, end, len(body)) == -1
+
+
+def _depth(body: bytes, start: int, end: int) -> int:
+    depth = 0
+    for match in _TOKEN.finditer(body, start, end):
+        token = match.group()
+        if token in (b"{", b"["):
+            depth += 1
+        elif token in (b"}", b"]"):
+            depth -= 1
+    return depth

@@ -1,0 +1,144 @@
+"""OpenAI chat completions, as OpenAI, Azure and many gateways speak them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from spanreel.model import Answer, Json, Operation, Request
+from spanreel.protocols import openai_chat_messages as messages
+from spanreel.protocols.openai_chat_answers import read_body, write_body
+from spanreel.protocols.openai_chat_stream import join, split
+from spanreel.protocols.openai_errors import read_error, write_error
+from spanreel.protocols.residue import overlay, parse_object, residue, unexpected, write_json
+
+__all__ = ["join", "read_request", "read_response", "split", "write_request", "write_response"]
+
+NAME = "openai_chat"
+PROVIDER = "openai"
+PATHS: Mapping[str, Operation] = {"/chat/completions": Operation.CHAT}
+
+FORMS: Final = "$forms"
+"""In a request's ``provider_fields``: setting to the form that it stood in, where there is more than one."""
+
+# Setting to field; where there are two, the first is written unless FORMS says that it was the second.
+_SETTINGS = {
+    "temperature": ("temperature",),
+    "top_p": ("top_p",),
+    "top_k": ("top_k",),
+    "max_tokens": ("max_tokens", "max_completion_tokens"),
+    "stop_sequences": ("stop",),
+    "seed": ("seed", "random_seed"),
+    "frequency_penalty": ("frequency_penalty",),
+    "presence_penalty": ("presence_penalty",),
+    "choice_count": ("n",),
+    "tool_choice": ("tool_choice",),
+    "parallel_tool_calls": ("parallel_tool_calls",),
+    "response_format": ("response_format",),
+    "reasoning_effort": ("reasoning_effort",),
+    "service_tier": ("service_tier",),
+}
+
+
+def read_request(body: bytes, operation: Operation) -> Request:
+    """Read a request; ValueError where it is no object with a list of messages."""
+    wire = parse_object(body, f"{NAME} request")
+    entries = wire.get("messages")
+    if not isinstance(entries, list):
+        raise unexpected(f"{NAME} request: messages", entries, "a list")
+    settings, forms = _read_settings(wire)
+    request = Request(
+        operation=operation,
+        model=wire["model"] if isinstance(wire.get("model"), str) else None,
+        messages=tuple(
+            messages.read_message(entry, f"{NAME} request: messages/{index}") for index, entry in enumerate(entries)
+        ),
+        tools=_read_tools(wire),
+        settings=settings,
+        stream=wire.get("stream") is True,
+        provider_fields={FORMS: forms} if forms else {},
+    )
+    rest = residue(wire, _write(request))
+    return replace(request, provider_fields={**request.provider_fields, **rest})
+
+
+def write_request(request: Request) -> bytes:
+    """Write a request."""
+    return write_json(_write(request))
+
+
+def read_response(body: bytes, status: int) -> Answer:
+    """Read a plain answer, or a failure."""
+    if status >= 400:
+        return read_error(body, status)
+    return replace(read_body(parse_object(body, f"{NAME} response")), status=status)
+
+
+def write_response(answer: Answer) -> bytes:
+    """Write a plain answer, or a failure."""
+    return write_error(answer) if answer.status >= 400 else write_json(write_body(answer))
+
+
+def _read_settings(wire: Mapping[str, Json]) -> tuple[dict[str, Json], dict[str, Json]]:
+    settings: dict[str, Json] = {}
+    forms: dict[str, Json] = {}
+    for setting, fields in _SETTINGS.items():
+        field = next((field for field in fields if field in wire), None)
+        if field is None:
+            continue
+        settings[setting] = wire[field]
+        if field != fields[0]:
+            forms[setting] = field
+    if isinstance(settings.get("stop_sequences"), str):
+        settings["stop_sequences"] = [settings["stop_sequences"]]
+        forms["stop_sequences"] = "text"
+    return settings, forms
+
+
+def _read_tools(wire: Mapping[str, Json]) -> tuple[dict[str, Any], ...]:
+    tools, functions = wire.get("tools"), wire.get("functions")
+    legacy = functions if isinstance(functions, list) and all(isinstance(entry, dict) for entry in functions) else []
+    return (
+        *(messages.read_tool(entry) for entry in (tools if isinstance(tools, list) else [])),
+        *(messages.read_legacy_function(entry) for entry in legacy),
+    )
+
+
+def _write(request: Request) -> dict[str, Json]:
+    wire: dict[str, Json] = {}
+    if request.model is not None:
+        wire["model"] = request.model
+    system = [{"role": "system", "parts": list(request.instructions)}] if request.instructions else []
+    wire["messages"] = [entry for message in (*system, *request.messages) for entry in messages.write_messages(message)]
+    legacy = [tool for tool in request.tools if _is_legacy(tool)]
+    tools = [tool for tool in request.tools if not _is_legacy(tool)]
+    if tools:
+        wire["tools"] = [messages.write_tool(tool) for tool in tools]
+    if legacy:
+        wire["functions"] = [messages.write_legacy_function(tool) for tool in legacy]
+    wire |= _write_settings(request)
+    if request.stream:
+        wire["stream"] = True
+    # What was kept must not beat what has been put in since.
+    carried = {"stream": request.stream, "tools": bool(tools), "functions": bool(legacy)}
+    return overlay(wire, {key: value for key, value in request.provider_fields.items() if not carried.get(key)})
+
+
+def _write_settings(request: Request) -> dict[str, Json]:
+    forms = request.provider_fields.get(FORMS)
+    forms = forms if isinstance(forms, dict) else {}
+    wire: dict[str, Json] = {}
+    for setting, fields in _SETTINGS.items():
+        if setting not in request.settings:
+            continue
+        value = request.settings[setting]
+        if forms.get(setting) == "text" and isinstance(value, list) and len(value) == 1:
+            value = value[0]
+        wire[str(forms[setting]) if forms.get(setting) in fields else fields[0]] = value
+    return wire
+
+
+def _is_legacy(tool: Mapping[str, Json]) -> bool:
+    rest = tool.get("provider_fields")
+    return isinstance(rest, dict) and rest.get(messages.FORM) == "functions"

@@ -1,0 +1,138 @@
+"""Answers of OpenAI chat completions as JSON objects: choices, finish reasons, usage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from spanreel.model import Answer, Json, Message, Usage
+from spanreel.protocols.openai_chat_messages import read_answer, write_answer
+from spanreel.protocols.openai_errors import describe_error
+from spanreel.protocols.residue import keep, kept, overlay, residue
+
+CHOICE: Final = "$choice"
+"""In a message's ``provider_fields``: what its choice had beside the message."""
+
+_READ_REASON = {
+    "stop": "stop",
+    "length": "length",
+    "tool_calls": "tool_call",
+    "function_call": "tool_call",
+    "content_filter": "content_filter",
+    "error": "error",
+    # What gateways pass through from the providers behind them.
+    "end_turn": "stop",
+    "eos": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "model_length": "length",
+    "tool_use": "tool_call",
+    "safety": "content_filter",
+    "recitation": "content_filter",
+    "insufficient_system_resource": "error",
+}
+
+
+def read_body(body: Mapping[str, Json]) -> Answer:
+    """Read a completion; one without choices is an answer without messages."""
+    identity, model, usage = body.get("id"), body.get("model"), body.get("usage")
+    answer = Answer(
+        response_id=identity if isinstance(identity, str) else None,
+        model=model if isinstance(model, str) else None,
+        messages=_read_choices(body.get("choices")),
+        usage=read_usage(usage) if isinstance(usage, dict) else None,
+        error=describe_error(body, 200) if isinstance(body.get("error"), dict | str) else None,
+    )
+    rest = residue(body, write_body(answer))
+    return Answer(
+        answer.response_id, answer.model, answer.messages, answer.usage, error=answer.error, provider_fields=rest
+    )
+
+
+def write_body(answer: Answer) -> dict[str, Json]:
+    """Write a completion; what is not known is made up: the SDK insists on an id, a model and a time."""
+    body: dict[str, Json] = {
+        "id": answer.response_id or "spanreel-replayed",
+        "object": "chat.completion",
+        "created": 0,
+        "model": answer.model or "unknown",
+        "choices": [_write_choice(message, index) for index, message in enumerate(answer.messages)],
+    }
+    if answer.usage is not None:
+        body["usage"] = write_usage(answer.usage)
+    rest = dict(answer.provider_fields)
+    if answer.messages:
+        rest.pop("choices", None)
+    return overlay(body, rest)
+
+
+def read_usage(usage: Mapping[str, Json]) -> Usage:
+    """Token counts; those of the cache and of reasoning from the details, or from where gateways put them."""
+    given, taken = _object(usage.get("prompt_tokens_details")), _object(usage.get("completion_tokens_details"))
+    return Usage(
+        input_tokens=_count(usage.get("prompt_tokens")),
+        output_tokens=_count(usage.get("completion_tokens")),
+        cache_read_tokens=_first(
+            given.get("cached_tokens"), usage.get("cached_tokens"), usage.get("prompt_cache_hit_tokens")
+        ),
+        cache_write_tokens=_first(given.get("cache_write_tokens"), usage.get("cache_creation_input_tokens")),
+        reasoning_tokens=_first(taken.get("reasoning_tokens"), usage.get("reasoning_tokens")),
+    )
+
+
+def write_usage(usage: Usage) -> dict[str, Json]:
+    """Token counts as the provider writes them."""
+    counts: dict[str, Json] = {
+        "prompt_tokens": usage.input_tokens or 0,
+        "completion_tokens": usage.output_tokens or 0,
+        "total_tokens": (usage.input_tokens or 0) + (usage.output_tokens or 0),
+    }
+    given = {"cached_tokens": usage.cache_read_tokens, "cache_write_tokens": usage.cache_write_tokens}
+    given = {key: value for key, value in given.items() if value is not None}
+    if given:
+        counts["prompt_tokens_details"] = given
+    if usage.reasoning_tokens is not None:
+        counts["completion_tokens_details"] = {"reasoning_tokens": usage.reasoning_tokens}
+    return counts
+
+
+def _read_choices(choices: Json) -> tuple[Message, ...]:
+    """A message a choice; none at all where an entry is no choice, so that the whole list is kept as it came."""
+    if not isinstance(choices, list):
+        return ()
+    if not all(isinstance(choice, dict) and isinstance(choice.get("message"), dict) for choice in choices):
+        return ()
+    return tuple(_read_choice(choice, index) for index, choice in enumerate(choices))
+
+
+def _read_choice(choice: Mapping[str, Json], index: int) -> Message:
+    message = read_answer(choice["message"])
+    raw = choice.get("finish_reason")
+    if isinstance(raw, str) and raw:
+        message["finish_reason"] = _READ_REASON.get(raw.lower(), raw)
+    around = residue({**choice, "message": None}, {**_write_choice(message, index), "message": None})
+    return keep(message, {**kept(message), **({CHOICE: around} if around else {})})
+
+
+def _write_choice(message: Message, index: int) -> dict[str, Json]:
+    reason = message.get("finish_reason")
+    around = kept(message).get(CHOICE)
+    around = dict(around) if isinstance(around, dict) else {}
+    raw = around.get("finish_reason")
+    if "finish_reason" in around and isinstance(raw, str) and _READ_REASON.get(raw.lower(), raw) != reason:
+        around.pop("finish_reason")
+    written = "tool_calls" if reason == "tool_call" else reason
+    choice = {"index": index, "message": write_answer(message), "logprobs": None, "finish_reason": written}
+    return overlay(choice, around)
+
+
+def _object(value: Json) -> Mapping[str, Json]:
+    return value if isinstance(value, dict) else {}
+
+
+def _count(value: Json) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _first(*values: Json) -> int | None:
+    return next((value for value in map(_count, values) if value is not None), None)

@@ -1,0 +1,231 @@
+"""Streams of OpenAI chat completions: joined into the completion they amount to, and cut again as they were.
+
+A chunk is recorded as ``[milliseconds, fields]``: what differs from the chunk before it, with lengths in the place of
+texts. The text itself stands only once, in the answer's messages, so that what is redacted there is redacted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+import pydantic_core
+
+from spanreel.model import Answer, Json
+from spanreel.point import Piece
+from spanreel.protocols.openai_chat_deltas import Joined, Positions, Shown, choice_index, find, hide
+from spanreel.protocols.openai_chat_answers import read_body, write_body
+from spanreel.protocols.openai_errors import write_error
+from spanreel.protocols.residue import overlay, residue, same, write_json
+from spanreel.protocols.sse import Event, read_events, write_event
+
+DONE: Final = "[DONE]"
+EVENT: Final = "$event"
+"""In a chunk: the parts of an event of another form than ours, ``{"name"?, "data"?, "other"?, "ended"?}``."""
+
+# Fields of a choice that are recorded with every chunk.
+_DIRECT = ("index", "delta")
+_WORDS = re.compile(r"\s*\S+|\s+")
+_ARGUMENTS_STEP = 16
+
+
+def join(pieces: Sequence[Piece]) -> Answer:
+    """Read a streamed body, whole or cut off; ValueError where it holds no event at all."""
+    events = read_events(pieces)
+    if not events:
+        raise ValueError("openai_chat stream: holds no event")
+    read = [(event, _parse(event)) for event in events]
+    joined = Joined()
+    for _, chunk in read:
+        if chunk is not None:
+            joined.add(chunk)
+    answer = read_body(joined.body())
+    done = any(event.data == DONE or event.other == (f"data: {DONE}",) for event in events)
+    complete = done or answer.error is not None or (joined.finished and events[-1].ended)
+    chunks = _record(read, joined, write_body(answer))
+    return replace(answer, streamed=True, complete=complete, chunks=tuple(chunks))
+
+
+def split(answer: Answer) -> list[Piece]:
+    """Write an answer as a stream: as its chunks say, where they still carry what it holds; else as OpenAI would.
+
+    Without chunks, usage is sent where it is known; whoever was not asked for it leaves it out of the answer.
+    """
+    if answer.status >= 400:
+        return [(0.0, write_error(answer))]
+    body = write_body(answer)
+    events = _restore(answer.chunks, body)
+    if events is None:
+        events = [*(Event(0.0, data=write_json(chunk).decode()) for chunk in _cut(body)), Event(0.0, data=DONE)]
+    return [(event.time, write_event(event)) for event in events]
+
+
+def _parse(event: Event) -> dict[str, Json] | None:
+    """The chunk in an event; None where it is something else."""
+    if event.data is None or event.name is not None or event.other:
+        return None
+    try:
+        chunk = pydantic_core.from_json(event.data)
+    except ValueError:
+        return None
+    if not isinstance(chunk, dict) or EVENT in chunk:
+        return None
+    choices = chunk.get("choices", [])
+    if not isinstance(choices, list) or not all(isinstance(choice, dict) for choice in choices):
+        return None
+    return chunk
+
+
+def _describe(event: Event) -> dict[str, Json]:
+    described: dict[str, Json] = {"name": event.name, "data": event.data, "other": list(event.other)}
+    described = {key: value for key, value in described.items() if value}
+    return described if event.ended else {**described, "ended": False}
+
+
+def _rebuild(time: float, described: Mapping[str, Json]) -> Event:
+    other = described.get("other") or ()
+    return Event(time, described.get("name"), described.get("data"), tuple(other), described.get("ended") is not False)
+
+
+def _record(
+    read: Sequence[tuple[Event, dict[str, Json] | None]], joined: Joined, body: Mapping[str, Json]
+) -> Iterator[list[Json]]:
+    """The chunks that say how the events were cut."""
+    choices = {choice_index(choice): choice for choice in body.get("choices") or ()}
+    whole = frozenset(place for place, texts in joined.texts.items() if (find(choices, place) or "") == "".join(texts))
+    positions = Positions()
+    previous: dict[str, Json] = {}
+    for event, chunk in read:
+        if chunk is None:
+            yield [event.time, {EVENT: _describe(event)}]
+            continue
+        hidden = dict(chunk)
+        if "choices" in chunk:
+            hidden["choices"] = [hide(choice, positions, whole) for choice in chunk["choices"]]
+        yield [event.time, _difference(hidden, previous)]
+        previous = hidden
+
+
+def _restore(chunks: Sequence[list[Json]], body: Mapping[str, Json]) -> list[Event] | None:
+    """The events that chunks record; None where there are none, or they do not add up to the answer (any more)."""
+    hidden: list[tuple[float, dict[str, Json], bool]] = []
+    previous: dict[str, Json] = {}
+    for chunk in chunks:
+        if len(chunk) != 2 or not isinstance(chunk[0], int | float) or not isinstance(chunk[1], dict):
+            return None
+        described = chunk[1].get(EVENT)
+        if isinstance(described, dict):
+            hidden.append((float(chunk[0]), described, False))
+        else:
+            previous = _undo_difference(chunk[1], previous)
+            hidden.append((float(chunk[0]), previous, True))
+    shown = Shown(body, (choice for _, fields, ours in hidden if ours for choice in fields.get("choices", ())))
+    joined = Joined()
+    events = []
+    for time, fields, ours in hidden:
+        if ours:
+            chunk_body = dict(fields)
+            if "choices" in fields:
+                chunk_body["choices"] = [shown.show(choice) for choice in fields["choices"]]
+            joined.add(chunk_body)
+            events.append(Event(time, data=write_json(chunk_body).decode()))
+        else:
+            events.append(_rebuild(time, fields))
+    return events if chunks and same(joined.body().get("choices"), body.get("choices")) else None
+
+
+def _difference(chunk: Mapping[str, Json], previous: Mapping[str, Json]) -> dict[str, Json]:
+    """What a chunk has that the one before it had not; its choices always, each without what its forerunner had."""
+    fields = residue(
+        {key: value for key, value in chunk.items() if key != "choices"},
+        {key: value for key, value in previous.items() if key != "choices"},
+    )
+    if "choices" in chunk:
+        before = _by_index(previous)
+        fields["choices"] = [
+            residue(_without_direct(choice), _without_direct(before.get(_index(choice), {})))
+            | {key: choice[key] for key in _DIRECT if key in choice}
+            for choice in chunk["choices"]
+        ]
+    return fields
+
+
+def _undo_difference(fields: Mapping[str, Json], previous: Mapping[str, Json]) -> dict[str, Json]:
+    chunk = overlay(
+        {key: value for key, value in previous.items() if key != "choices"},
+        {key: value for key, value in fields.items() if key != "choices"},
+    )
+    if "choices" in fields:
+        before = _by_index(previous)
+        chunk["choices"] = [
+            overlay(_without_direct(before.get(_index(choice), {})), _without_direct(choice))
+            | {key: choice[key] for key in _DIRECT if key in choice}
+            for choice in fields["choices"]
+        ]
+    return chunk
+
+
+def _without_direct(choice: Mapping[str, Json]) -> dict[str, Json]:
+    return {key: value for key, value in choice.items() if key not in _DIRECT}
+
+
+def _index(choice: Mapping[str, Json]) -> str:
+    return str(choice.get("index"))
+
+
+def _by_index(chunk: Mapping[str, Json]) -> dict[str, Mapping[str, Json]]:
+    return {_index(choice): choice for choice in chunk.get("choices", [])}
+
+
+def _cut(body: Mapping[str, Json]) -> Iterator[dict[str, Json]]:
+    """The chunks that OpenAI would send for a completion: role, reasoning, content, calls, end; then the usage."""
+    own = ("choices", "usage", "object")
+    envelope = {"object": "chat.completion.chunk", **{key: value for key, value in body.items() if key not in own}}
+    choices = [choice for choice in body.get("choices") or () if isinstance(choice, dict)]
+    for choice in choices:
+        for delta in _cut_message(choice.get("message")):
+            yield {**envelope, "choices": [_chunk_choice(choice, delta)]}
+        around = {key: value for key, value in choice.items() if key not in ("message", "index")}
+        yield {**envelope, "choices": [{**_chunk_choice(choice, {}), **around}]}
+    if isinstance(body.get("usage"), dict):
+        yield {**envelope, "choices": [], "usage": body["usage"]}
+
+
+def _chunk_choice(choice: Mapping[str, Json], delta: Mapping[str, Json]) -> dict[str, Json]:
+    return {"index": choice_index(choice), "delta": delta, "logprobs": None, "finish_reason": None}
+
+
+def _cut_message(message: Json) -> Iterator[dict[str, Json]]:
+    if not isinstance(message, dict):
+        return
+    texts = [key for key, value in message.items() if isinstance(value, str) and key not in ("role", "content")]
+    started: dict[str, Json] = {"role": message.get("role", "assistant"), "content": None if texts else ""}
+    rest = {
+        key: value for key, value in message.items() if key not in (*started, *texts, "tool_calls", "function_call")
+    }
+    yield {**started, **rest}
+    content = message.get("content")
+    for key in (*texts, "content"):
+        if isinstance(message.get(key), str):
+            for piece in _WORDS.findall(message[key]):
+                yield {key: piece}
+    if isinstance(content, list):
+        yield {"content": content}
+    yield from _cut_calls(message)
+
+
+def _cut_calls(message: Mapping[str, Json]) -> Iterator[dict[str, Json]]:
+    calls = message.get("tool_calls")
+    for index, call in enumerate(calls if isinstance(calls, list) else []):
+        kind, field = ("custom", "input") if "custom" in call else ("function", "arguments")
+        inner = call.get(kind) if isinstance(call.get(kind), dict) else {}
+        text = str(inner.get(field) or "")
+        yield {"tool_calls": [{"index": index, **call, kind: {**inner, field: ""}}]}
+        for start in range(0, len(text), _ARGUMENTS_STEP):
+            piece = text[start : start + _ARGUMENTS_STEP]
+            yield {"tool_calls": [{"index": index, kind: {field: piece}}]}
+    legacy = message.get("function_call")
+    if isinstance(legacy, dict):
+        yield {"function_call": legacy}

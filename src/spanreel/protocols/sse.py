@@ -1,0 +1,75 @@
+"""Server-sent events: a body of bytes to events and back (WHATWG HTML, section 9.2). No JSON, no meaning."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from spanreel.point import Piece
+
+# Atomic groups: a lone CRLF must not count as a CR line followed by an LF line.
+_BLANK_LINE = re.compile(rb"(?>\r\n|\n|\r)(?>\r\n|\n|\r)+")
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One block of a stream; ``other`` are its comments and the lines of other fields, as they are.
+
+    ``time`` is the milliseconds at which the event was complete. ``ended`` is False for what was cut off at the end.
+    """
+
+    time: float
+    name: str | None = None
+    data: str | None = None
+    other: tuple[str, ...] = ()
+    ended: bool = True
+
+
+def read_events(pieces: Sequence[Piece]) -> list[Event]:
+    """All events of a body, in order; what follows the last blank line comes last, not ``ended``."""
+    body = b"".join(piece for _, piece in pieces)
+    ends = list(accumulate(len(piece) for _, piece in pieces))
+    events = []
+    start = 0
+    for match in _BLANK_LINE.finditer(body):
+        time = pieces[bisect_left(ends, match.end())][0]
+        if body[start : match.start()].strip(b"\r\n"):
+            events.append(_event(body[start : match.start()], time, True))
+        start = match.end()
+    if body[start:].strip(b"\r\n"):
+        events.append(_event(body[start:], pieces[-1][0], False))
+    return events
+
+
+def write_event(event: Event) -> bytes:
+    """The bytes of one event, with LF line ends; without the blank line where it was not ended."""
+    lines = list(event.other)
+    if event.name is not None:
+        lines.append(f"event: {event.name}")
+    if event.data is not None:
+        lines.extend(f"data: {line}" for line in event.data.split("\n"))
+    text = "\n".join(lines)
+    return (text + "\n\n" if event.ended else text).encode("utf-8", "replace")
+
+
+def _event(block: bytes, time: float, ended: bool) -> Event:
+    text = block.decode("utf-8-sig", "replace").replace("\r\n", "\n").replace("\r", "\n").strip("\n")
+    time = round(time, 3)
+    if not ended:
+        return Event(time, other=(text,), ended=False)
+    name: str | None = None
+    data: list[str] = []
+    other: list[str] = []
+    for line in text.split("\n"):
+        field, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if field == "data":
+            data.append(value)
+        elif field == "event":
+            name = value
+        else:
+            other.append(line)
+    return Event(time, name, "\n".join(data) if data else None, tuple(other))
