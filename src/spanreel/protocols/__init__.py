@@ -18,7 +18,13 @@ from spanreel.protocols.providers import provider_of
 
 __all__ = ["PROTOCOLS", "is_exchange", "peek_model", "protocol_named", "provider_of", "recognise"]
 
-PROTOCOLS: Final[tuple[ModelProtocol, ...]] = (openai_chat,)
+
+def _table(*protocols: ModelProtocol) -> tuple[ModelProtocol, ...]:
+    """A table of modules; as arguments they are checked to be protocols, in a tuple they would not be."""
+    return protocols
+
+
+PROTOCOLS: Final = _table(openai_chat)
 
 _ENDS: Final = tuple(
     (end, (protocol, operation)) for protocol in PROTOCOLS for end, operation in protocol.PATHS.items()

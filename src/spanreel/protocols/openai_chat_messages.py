@@ -65,7 +65,7 @@ def read_answer(wire: Mapping[str, Json]) -> Message:
 
 
 def write_answer(message: Message) -> dict[str, Json]:
-    """Write the message of an answer's choice: its text as one string, unless it stood as a list or is not only text."""
+    """Write the message of an answer's choice: text is one string, unless it stood as a list or is not only text."""
     parts = [part for part in message.get("parts") or [] if isinstance(part, dict)]
     content = _content(parts)
     if content and kept(message).get(FORM) != "list" and all(part.get("type") == "text" for part in content):
