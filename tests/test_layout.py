@@ -1,0 +1,144 @@
+"""What holds for the repository as a whole, and for the tests themselves."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from pytest_socket import SocketConnectBlockedError
+
+from conftest import CASES_ABSENT, ROOT
+
+FORBIDDEN = {
+    "a path of one machine": re.compile(r"(?<![\w.])/(?:work|root|farm)/|/tmp/[a-z]"),
+    "a registry's address": re.compile(
+        r"index-url|https?://[^\s\"'/]*/simple\b|pythonhosted|/packages/[0-9a-f]{2}/|\"resolved\": *\"http"
+    ),
+    "a secret": re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----\s[A-Za-z0-9+/=\s]{200}"),
+}
+
+
+def committed_files() -> list[Path]:
+    """What git has, and what it would take with the next `git add`."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout.decode().split("\0")
+    return [ROOT / name for name in names if name and (ROOT / name).is_file()]
+
+
+@pytest.mark.parametrize("what", FORBIDDEN)
+def test_nothing_committed_names(what: str) -> None:
+    allowed = {Path(__file__).resolve(), ROOT / "Makefile"}  # both say what must not be named
+    found = [
+        f"{file.relative_to(ROOT)}: {match.group(0)!r}"
+        for file in committed_files()
+        if file not in allowed
+        for match in FORBIDDEN[what].finditer(file.read_bytes().decode(errors="replace"))
+    ]
+    assert found == []
+
+
+def test_agents_md_names_every_module_and_names_none_that_is_not_there() -> None:
+    tree = (ROOT / "AGENTS.md").read_text().partition("## Layout")[2].partition("## Rules")[0]
+    for folder in ("src/spanreel", "collector/spanreel_collector"):
+        listing = tree.partition(f"{folder}/")[2].partition("\n\n")[0]
+        modules = {
+            path.name for path in (ROOT / folder).iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()
+        }
+        missing = {name for name in modules - {"__init__.py", "__main__.py"} if name not in listing}
+        assert missing == set()
+    for name in re.findall(r"^ {2}(?: {2})*([a-z_]+(?:\.py|/))", tree, re.MULTILINE):
+        assert list(ROOT.glob(f"**/{name.rstrip('/')}")), f"{name} is in the tree and not in the repository"
+
+
+# -- the lock files --------------------------------------------------------------------------------------------------
+
+
+def our_requirements() -> list[Requirement]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return [Requirement(text) for text in project["dependencies"]]
+
+
+def locked(name: str) -> dict[str, list[str]]:
+    """Versions by package, in a lock file; several where they differ by platform."""
+    pins: dict[str, list[str]] = {}
+    for package, version in re.findall(
+        r"^([\w.-]+)==([^\s;\\]+)", (ROOT / "requirements" / name).read_text(), re.MULTILINE
+    ):
+        pins.setdefault(package, []).append(version)
+    return pins
+
+
+@pytest.mark.parametrize("name", ["env-a.txt", "env-lowest.txt"])
+def test_an_environment_holds_what_pyproject_asks_for(name: str) -> None:
+    pins = locked(name)
+    for requirement in our_requirements():
+        assert all(requirement.specifier.contains(version) for version in pins[requirement.name]), requirement
+
+
+def test_the_lowest_environment_is_at_our_lower_bounds() -> None:
+    pins = locked("env-lowest.txt")
+    for requirement in our_requirements():
+        bound = next(part.version for part in requirement.specifier if part.operator == ">=")
+        assert any(version in (bound, f"{bound}.0") for version in pins[requirement.name]), requirement
+
+
+def test_the_newest_wrapt_and_the_oldest_are_both_tested() -> None:
+    assert locked("env-a.txt")["wrapt"][0].startswith("2.")
+    assert "1.17.0" in locked("env-lowest.txt")["wrapt"]
+
+
+def test_every_pin_has_a_hash_and_every_wish_a_lock() -> None:
+    folder = ROOT / "requirements"
+    assert {file.stem for file in folder.glob("*.in")} == {file.stem for file in folder.glob("*.txt")}
+    for file in folder.glob("*.txt"):
+        text = file.read_text()
+        assert len(re.findall(r"^[\w.-]+==", text, re.MULTILINE)) == len(
+            re.findall(r"^[\w.-]+==.*\\\n    --hash", text, re.MULTILINE)
+        )
+
+
+# -- the tests themselves --------------------------------------------------------------------------------------------
+
+
+def test_no_test_reaches_beyond_this_machine() -> None:
+    with pytest.raises(SocketConnectBlockedError):
+        socket.create_connection(("192.0.2.1", 80), timeout=1)
+
+
+def test_loopback_is_open_to_tests() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname(), timeout=5):
+        pass
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("reason", "ci", "code"),
+    [("too hard today", "true", 1), (f"{CASES_ABSENT}: reports", "true", 0), ("too hard today", "", 0)],
+    ids=["in CI", "the cases are absent", "not in CI"],
+)
+def test_a_skipped_test_fails_the_run_in_ci_unless_its_reason_is_permitted(
+    tmp_path: Path, reason: str, ci: str, code: int
+) -> None:
+    shutil.copy(ROOT / "tests" / "conftest.py", tmp_path)
+    (tmp_path / "test_one.py").write_text(
+        f"import pytest\ndef test_runs(): pass\n@pytest.mark.skip({reason!r})\ndef test_waits(): pass\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-n", "1", tmp_path],
+        env={**os.environ, "CI": ci},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code, done.stdout
+    assert ("CI permits no skip" in done.stdout) == bool(code)
+    assert "1 passed, 1 skipped" in done.stdout
