@@ -13,7 +13,17 @@ from spanreel.protocols.openai_chat_stream import join, split
 from spanreel.protocols.openai_errors import read_error, write_error
 from spanreel.protocols.residue import overlay, parse_object, residue, unexpected, write_json
 
-__all__ = ["join", "read_request", "read_response", "split", "write_request", "write_response"]
+__all__ = [
+    "NAME",
+    "PATHS",
+    "PROVIDER",
+    "join",
+    "read_request",
+    "read_response",
+    "split",
+    "write_request",
+    "write_response",
+]
 
 NAME = "openai_chat"
 PROVIDER = "openai"
