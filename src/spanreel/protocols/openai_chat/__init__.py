@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from spanreel.model import Answer, Json, Operation, Request
-from spanreel.protocols import openai_chat_messages as messages
-from spanreel.protocols.openai_chat_answers import read_body, write_body
-from spanreel.protocols.openai_chat_stream import join, split
+from spanreel.protocols.openai_chat import messages
+from spanreel.protocols.openai_chat.answers import read_body, write_body
+from spanreel.protocols.openai_chat.stream import join, split
 from spanreel.protocols.openai_errors import read_error, write_error
 from spanreel.protocols.residue import overlay, parse_object, residue, unexpected, write_json
 

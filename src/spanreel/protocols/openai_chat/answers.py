@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from spanreel.model import Answer, Json, Message, Usage
-from spanreel.protocols.openai_chat_messages import read_answer, write_answer
+from spanreel.protocols.openai_chat.messages import read_answer, write_answer
 from spanreel.protocols.openai_errors import describe_error
 from spanreel.protocols.residue import keep, kept, overlay, residue
 

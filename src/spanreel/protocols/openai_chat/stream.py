@@ -15,8 +15,8 @@ import pydantic_core
 
 from spanreel.model import Answer, Json
 from spanreel.point import Piece
-from spanreel.protocols.openai_chat_answers import read_body, write_body
-from spanreel.protocols.openai_chat_deltas import Joined, Positions, Shown, choice_index, find, hide
+from spanreel.protocols.openai_chat.answers import read_body, write_body
+from spanreel.protocols.openai_chat.deltas import Joined, Positions, Shown, choice_index, find, hide
 from spanreel.protocols.openai_errors import write_error
 from spanreel.protocols.residue import overlay, residue, same, write_json
 from spanreel.protocols.sse import Event, read_events, write_event
