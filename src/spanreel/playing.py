@@ -105,7 +105,8 @@ def rebuild_error(recorded: RecordedError) -> Exception:
         error = _make(found, message)
         # The text goes into the model's next request, so it has to be the recorded one to the letter (KeyError quotes).
         if str(error) != message:
-            told = type(found.__name__, (found,), {"__str__": lambda _: message, "__module__": found.__module__})
+            names = {"__module__": found.__module__, "__qualname__": found.__qualname__}
+            told = type(found.__name__, (found,), {"__str__": lambda _: message, **names})
             error = _make(told, message)
         return error if str(error) == message else RecordedFailure(recorded.type, message)
     except Exception:  # noqa: BLE001 - the class is the user's, and may do anything

@@ -1,0 +1,53 @@
+"""What a replay answers with: a recorded model answer as HTTP, a recorded tool result or failure. Chooses nothing."""
+
+from __future__ import annotations
+
+import copy
+from typing import Final
+
+from spanreel.model import Answer, Error, ErrorCategory, Request, Status
+from spanreel.playing import rebuild_error
+from spanreel.point import HttpAnswer, ModelProtocol, RecordedError, ToolResult
+from spanreel.replay.identity import answer_of, error_of, without_provider_fields
+from spanreel.replay.recording import ModelSlot
+from spanreel.session import Attempt, ToolCall
+
+RETRY_AT_ONCE: Final = {"retry-after-ms": "1"}
+"""SDKs read it as how long to sleep before the next attempt."""
+NO_RETRY: Final = {"x-should-retry": "false"}
+"""SDKs read it as the server's word that another attempt is of no use; the recording has none."""
+
+
+def model_answer(slot: ModelSlot, attempt: int, protocol: ModelProtocol, request: Request) -> HttpAnswer:
+    """The recorded answer to an attempt of a model call, as the live protocol writes it, with no waiting in it.
+
+    Raises:
+        Exception: the failure to connect that was recorded as the last attempt, as the HTTP client would raise it.
+    """
+    last = attempt == slot.attempts - 1
+    answer = answer_of(slot.session, slot.call) if last else _attempt_answer(slot.call.attempts[attempt])
+    if slot.call.protocol not in (None, protocol.NAME):
+        answer = without_provider_fields(answer)
+    if last and answer.status < 400 and answer.error is not None and not answer.messages:
+        raise rebuild_error(RecordedError(answer.error.type, answer.error.message, ErrorCategory.MODEL))
+    if answer.status >= 400:
+        headers = {"content-type": "application/json", **(NO_RETRY if last else RETRY_AT_ONCE)}
+        return HttpAnswer(answer.status, headers, [(0.0, protocol.write_response(answer))])
+    if request.stream:
+        pieces = [(0.0, piece) for _, piece in protocol.split(answer)]
+        return HttpAnswer(answer.status, {"content-type": "text/event-stream; charset=utf-8"}, pieces)
+    return HttpAnswer(answer.status, {"content-type": "application/json"}, [(0.0, protocol.write_response(answer))])
+
+
+def tool_answer(call: ToolCall) -> ToolResult | RecordedError:
+    """The recorded outcome of a tool call, a copy of its own; what was blocked stays blocked."""
+    if call.status is Status.ERROR and call.error is not None:
+        return RecordedError(call.error.type or "Exception", call.error.message, call.error.category)
+    return ToolResult(copy.deepcopy(call.result), call.status, call.target)
+
+
+def _attempt_answer(attempt: Attempt) -> Answer:
+    # A failed attempt without a status never got an answer; a server's error makes the SDK try again all the same.
+    status = attempt.status if attempt.status is not None and attempt.status >= 400 else 503
+    error = error_of(attempt.error) or Error(ErrorCategory.MODEL, "error", "recorded without its text")
+    return Answer(status=status, error=error, provider_fields=attempt.provider_fields)

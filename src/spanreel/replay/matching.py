@@ -1,0 +1,244 @@
+"""Which recorded call a live call is: each is used up once, exact or not at all, never by likeness and never by order.
+
+Works on one `Scope`, whose lock the player holds. What to do about a miss is left to the player.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from spanreel.model import Fidelity, Json, Request, Status
+from spanreel.replay.canonical import NOTHING, Difference, canonical_arguments, first_difference, text
+from spanreel.replay.identity import forget_provider_fields, identity
+from spanreel.replay.recording import LOST, ModelSlot, Scope, Slot, ToolSlot, precedes
+
+_NO_RESULT = (Status.UNFINISHED, Status.CANCELLED)
+
+
+class Tier(StrEnum):
+    """How a call was matched, strictest first; a tier is tried over all that is left before a looser one."""
+
+    CALL_ID = "call_id"
+    """The same tool call id, and equal arguments."""
+    EXACT = "exact"
+    """Equal arguments, or an equal request."""
+
+
+class Reason(StrEnum):
+    """Why a live call has no counterpart."""
+
+    DIVERGED = "diverged"
+    """Something like it was recorded; the difference says where it became another."""
+    EXHAUSTED = "exhausted"
+    """It was recorded, and has been used as often as it was."""
+    UNKNOWN = "unknown"
+    """Nothing of its kind is left in the recording."""
+    TOO_EARLY = "too_early"
+    """It was recorded, after a call that has not been made yet."""
+    LOSSY = "lossy"
+    """The recording lost too much of the call to know it again, or of its result to serve it."""
+    NO_RESULT = "no_result"
+    """The recording ended before the call did."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A live call found. ``skipped`` are recorded calls that came before it and have not been made.
+
+    ``ambiguous``: an equal call at the same time had another outcome. ``uncompared`` are the fields of the request that
+    the recording does not have whole. ``attempt`` is the attempt to serve, from 0.
+    """
+
+    slot: Slot
+    tier: Tier
+    ambiguous: bool = False
+    skipped: tuple[Slot, ...] = ()
+    uncompared: tuple[str, ...] = ()
+    attempt: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """A live call not found, with the recorded call that is most like it and the first difference from that."""
+
+    reason: Reason
+    nearest: Slot | None = None
+    difference: Difference | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LiveTool:
+    """A live tool call, as far as matching is concerned; ``runs`` where it is let through, and needs no result."""
+
+    name: str
+    arguments: Any
+    call_id: str | None = None
+    runs: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LiveModel:
+    """A live model request; ``foreign`` where the recording was not written by us, or in another protocol."""
+
+    request: Request
+    protocol: str
+    foreign: bool = False
+
+
+# -- tools -----------------------------------------------------------------------------------------------------------
+
+
+def match_tool(scope: Scope, live: LiveTool) -> Match | Miss:
+    """Find a tool call's counterpart and use it up."""
+    schema = scope.schemas.get(live.name)
+    arguments = canonical_arguments(live.arguments, schema)
+    alike = [slot for slot in scope.tools if slot.call.name == live.name and not slot.covered]
+    equal = [slot for slot in alike if not slot.lossy and text(slot.arguments(schema)) == text(arguments)]
+    left = [slot for slot in equal if not slot.spent]
+    named = [slot for slot in alike if live.call_id is not None and slot.call.call_id == live.call_id]
+    by_id = [slot for slot in left if slot in named]
+    if by_id:
+        return _take_tool(scope, by_id[0], Tier.CALL_ID, live)
+    # An id that stands for one recorded call is that call; with other arguments it has become another one.
+    if len(named) == 1 and not named[0].spent:
+        return _missed_tool(scope, named, arguments)
+    if left:
+        rivals = [slot for slot in left if not precedes(left[0], slot) and slot.outcome != left[0].outcome]
+        return _take_tool(scope, left[0], Tier.EXACT, live, ambiguous=bool(rivals))
+    if equal:
+        return Miss(Reason.EXHAUSTED, equal[-1])
+    renamed = [
+        slot
+        for slot in scope.tools
+        if live.call_id is not None and slot.call.call_id == live.call_id and not slot.spent
+    ]
+    if not alike and renamed:
+        return Miss(Reason.DIVERGED, renamed[0], Difference("/name", renamed[0].call.name, live.name))
+    return _missed_tool(scope, [slot for slot in alike if not slot.spent], arguments)
+
+
+def _take_tool(scope: Scope, slot: ToolSlot, tier: Tier, live: LiveTool, *, ambiguous: bool = False) -> Match | Miss:
+    slot.spent = True
+    call, result = slot.call, slot.call.fidelity.get("result")
+    if not live.runs and (call.status in _NO_RESULT or (result is Fidelity.ABSENT and call.error is None)):
+        return Miss(Reason.NO_RESULT, slot)
+    if not live.runs and result is Fidelity.TRUNCATED:
+        return Miss(Reason.LOSSY, slot)
+    skipped = tuple(one for one in scope.tools if not (one.spent or one.covered) and precedes(one, slot))
+    return Match(slot, tier, ambiguous, skipped)
+
+
+def _missed_tool(scope: Scope, candidates: Sequence[ToolSlot], arguments: Json) -> Miss:
+    schema = scope.schemas
+    whole = [slot for slot in candidates if not slot.lossy]
+    if not whole:
+        return Miss(Reason.LOSSY, candidates[0]) if candidates else Miss(Reason.UNKNOWN)
+    nearest = max(whole, key=lambda slot: _shared(slot.arguments(schema.get(slot.call.name)), arguments))
+    recorded = nearest.arguments(schema.get(nearest.call.name))
+    return Miss(Reason.DIVERGED, nearest, first_difference(recorded, arguments))
+
+
+def _shared(recorded: Json, live: Json) -> int:
+    if not isinstance(recorded, dict) or not isinstance(live, dict):
+        return 0
+    return sum(1 for key in recorded if first_difference(recorded[key], live.get(key, NOTHING)) is None)
+
+
+# -- models ----------------------------------------------------------------------------------------------------------
+
+
+def match_model(scope: Scope, live: LiveModel) -> Match | Miss:
+    """Find a model request's counterpart, or the next attempt of the one that failed, and use it up."""
+    asked = identity(live.request)
+    slots = [slot for slot in scope.models if not slot.covered]
+    for slot in slots:
+        if 0 < slot.served < slot.attempts and _compare(slot, asked, live)[0] is None:
+            return _take_model(slot, live, asked)
+    left = [slot for slot in slots if not slot.spent]
+    ready = [slot for slot in left if not any(precedes(one, slot) for one in left)]
+    equal = [slot for slot in ready if _compare(slot, asked, live)[0] is None]
+    if equal:
+        rivals = [slot for slot in equal if slot.outcome != equal[0].outcome]
+        return _take_model(equal[0], live, asked, ambiguous=bool(rivals))
+    return _missed_model(slots, ready, asked, live)
+
+
+def _take_model(slot: ModelSlot, live: LiveModel, asked: dict[str, Json], *, ambiguous: bool = False) -> Match | Miss:
+    attempt, slot.served, slot.spent = slot.served, slot.served + 1, True
+    last = slot.served == slot.attempts
+    if last and slot.call.status is Status.UNFINISHED and not slot.call.output:
+        return Miss(Reason.NO_RESULT, slot)
+    if last and slot.call.fidelity.get("output") in LOST:
+        return Miss(Reason.LOSSY, slot)
+    return Match(slot, Tier.EXACT, ambiguous, uncompared=_compare(slot, asked, live)[1], attempt=attempt)
+
+
+def _missed_model(
+    slots: Sequence[ModelSlot], ready: Sequence[ModelSlot], asked: dict[str, Json], live: LiveModel
+) -> Miss:
+    for slot in slots:
+        if not slot.spent and slot not in ready and _compare(slot, asked, live)[0] is None:
+            return Miss(Reason.TOO_EARLY, slot)
+    whole = [slot for slot in ready if not slot.lossy]
+    if whole:
+        nearest = max(whole, key=lambda slot: _likeness(slot.identity, asked))
+        return Miss(Reason.DIVERGED, nearest, _compare(nearest, asked, live)[0])
+    if ready:
+        return Miss(Reason.LOSSY, ready[0])
+    used = [slot for slot in slots if _compare(slot, asked, live)[0] is None]
+    return Miss(Reason.EXHAUSTED, used[-1]) if used else Miss(Reason.UNKNOWN)
+
+
+def _compare(slot: ModelSlot, asked: dict[str, Json], live: LiveModel) -> tuple[Difference | None, tuple[str, ...]]:
+    """The first difference in what the recording has whole, and the names of the fields that it has not."""
+    if slot.lossy:
+        return Difference("", NOTHING, NOTHING), ()
+    recorded, asked = dict(slot.identity), dict(asked)
+    uncompared = [name for name in ("tools", "settings", "provider_fields") if slot.call.fidelity.get(name) in LOST]
+    for name in uncompared:
+        del recorded[name], asked[name]
+    if slot.call.fidelity.get("instructions") in LOST:
+        uncompared.append("instructions")
+        recorded["messages"], asked["messages"] = _talk(recorded["messages"]), _talk(asked["messages"])
+    if live.foreign or (slot.call.protocol or live.protocol) != live.protocol:
+        recorded, asked = _shared_fields(recorded, asked, uncompared)
+    for name, value in recorded.items():
+        found = first_difference(value, asked[name], f"/{name}")
+        if found is not None:
+            return found, tuple(uncompared)
+    return None, tuple(uncompared)
+
+
+def _talk(messages: list[dict[str, Json]]) -> list[dict[str, Json]]:
+    return messages[1:] if messages and messages[0]["role"] == "system" else messages
+
+
+def _shared_fields(
+    recorded: dict[str, Json], asked: dict[str, Json], uncompared: list[str]
+) -> tuple[dict[str, Json], dict[str, Json]]:
+    """Both without what a foreign recording does not hold: the provider's own fields, and settings it does not name."""
+    recorded, asked = forget_provider_fields(recorded), forget_provider_fields(asked)
+    if "provider_fields" not in uncompared:
+        uncompared.append("provider_fields")
+    if "settings" in recorded:
+        known, said = recorded["settings"], asked["settings"]
+        uncompared += [f"settings/{name}" for name in sorted(said) if name not in known]
+        asked["settings"] = {name: value for name, value in said.items() if name in known}
+    for name in ("model", "tools"):
+        if name in recorded and not recorded[name]:
+            uncompared.append(name)
+            del recorded[name], asked[name]
+    return recorded, asked
+
+
+def _likeness(recorded: dict[str, Json], asked: dict[str, Json]) -> tuple[int, int]:
+    same = 0
+    for one, other in zip(recorded["messages"], asked["messages"], strict=False):
+        if first_difference(one, other) is not None:
+            break
+        same += 1
+    others = ("model", "tools", "settings", "provider_fields")
+    return same, sum(1 for name in others if first_difference(recorded[name], asked[name]) is None)

@@ -1,0 +1,47 @@
+"""Whether a replayed run came out as the recorded one did."""
+
+from __future__ import annotations
+
+from spanreel.model import Fidelity, Status
+from spanreel.point import RunResult
+from spanreel.replay.canonical import NOTHING, Difference, canonical, first_difference
+from spanreel.replay.identity import message_of, output_identity
+from spanreel.replay.recording import LOST
+from spanreel.session import Run, Session
+
+
+def compare_outcome(
+    session: Session, run: Run, result: RunResult | None, error: BaseException | None
+) -> tuple[Difference | None, tuple[str, ...]]:
+    """The first difference in how a run ended and in what it gave, and the names of what could not be compared."""
+    if run.status is Status.UNFINISHED:
+        return None, ("outcome",)
+    recorded_error = run.error.type or "error" if run.status is Status.ERROR and run.error is not None else None
+    if error is not None or recorded_error is not None:
+        return _compare_errors(recorded_error, error), ()
+    if result is None:
+        return None, ()
+    if run.status is not result.status:
+        return Difference("/status", str(run.status), str(result.status)), ()
+    return _compare_values(session, run, result)
+
+
+def _compare_errors(recorded: str | None, live: BaseException | None) -> Difference | None:
+    said = getattr(live, "recorded_type", None) or (class_name(type(live)) if live is not None else None)
+    if recorded is not None and said is not None and recorded.rpartition(".")[2] == said.rpartition(".")[2]:
+        return None
+    return Difference("/error", recorded or NOTHING, f"{said}: {live}" if live is not None else NOTHING)
+
+
+def _compare_values(session: Session, run: Run, result: RunResult) -> tuple[Difference | None, tuple[str, ...]]:
+    if run.result is not None and run.fidelity.get("result", Fidelity.WHOLE) not in LOST:
+        return first_difference(canonical(run.result), canonical(result.value), "/result"), ()
+    if run.output and run.fidelity.get("output", Fidelity.WHOLE) not in LOST:
+        recorded = output_identity(tuple(message_of(session.messages[number]) for number in run.output))
+        return first_difference(recorded, output_identity(result.output), "/output"), ()
+    return None, ("outcome",) if result.value is not None or result.output else ()
+
+
+def class_name(kind: type[BaseException]) -> str:
+    """An exception's full class name, as recordings write it."""
+    return f"{kind.__module__}.{kind.__qualname__}"

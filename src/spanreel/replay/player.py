@@ -1,0 +1,281 @@
+"""Answers in the place of the world, from one session: the `spanreel.point.Player` that the boundary asks.
+
+One lock a player; what a call has to wait for under it is matching alone. Every decision becomes an `Event`; whether
+they amount to PASS is decided in `verdict`.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, NoReturn
+
+from spanreel.errors import ReplayStop
+from spanreel.model import Fidelity, Json, Operation, Request, ToolKind
+from spanreel.point import (
+    HttpAnswer,
+    HttpRequest,
+    LiveRun,
+    ModelProtocol,
+    RecordedError,
+    RunRequest,
+    RunResult,
+    ToolRequest,
+    ToolResult,
+)
+from spanreel.replay.answers import model_answer, tool_answer
+from spanreel.replay.canonical import canonical, first_difference
+from spanreel.replay.casting import Casting, Role
+from spanreel.replay.events import Event, Happening, Subject, contrast, describe, told
+from spanreel.replay.matching import LiveModel, LiveTool, Match, Miss, match_model, match_tool
+from spanreel.replay.outcome import compare_outcome
+from spanreel.replay.recording import ModelSlot, Recording, Slot, ToolSlot
+from spanreel.session import Run, Session
+
+Redact = Callable[[Json], Json]
+"""Gives a live value the placeholders that the recording's policy would have given it."""
+
+_RUNNING = (ToolKind.AGENT, ToolKind.HANDOFF)
+
+
+def _as_it_is(value: Json) -> Json:
+    return value
+
+
+class SessionPlayer:
+    """Plays one session, or one run of it. ``on_event`` is told of every event in its order, under the lock."""
+
+    def __init__(
+        self,
+        session: Session,
+        run: Run | None = None,
+        *,
+        redact: Redact = _as_it_is,
+        on_event: Callable[[Event], None] | None = None,
+    ) -> None:
+        self.session = session
+        self.baseline = session.id
+        self._casting = Casting(Recording(session, run))
+        self._redact = redact
+        self._on_event = on_event
+        self._events: list[Event] = []
+        self._stopped: dict[str, str] = {}
+        self._closed = False
+        self._process = os.getpid()
+        self._lock = threading.RLock()
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What has happened so far."""
+        with self._lock:
+            return tuple(self._events)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether any run has been ended by this player."""
+        return bool(self._stopped)
+
+    def close(self) -> None:
+        """The replay is over; whoever still asks is stopped."""
+        self._closed = True
+
+    # -- what the boundary calls ---------------------------------------------------------------------------------------
+
+    def begin_run(self, run: LiveRun, request: RunRequest) -> Mapping[str, Json] | None:
+        """A run starts: find the recorded run that it is; a root run gets its recorded arguments."""
+        with self._lock:
+            self._check(run)
+            role = self._casting.cast(run)
+            if role is None:
+                hint = self._casting.expected(run)
+                self._miss(run, Event(Happening.MISSED, Subject.RUN, run.path, run.agent.name, detail=hint))
+            self._log(
+                Event(Happening.RUN_STARTED, Subject.RUN, role.path, run.agent.name, recorded_id=role.recorded_id)
+            )
+            return self._recorded_arguments(role, request) if run.parent is None else None
+
+    def end_run(self, run: LiveRun, result: RunResult | None, error: BaseException | None) -> None:
+        """A run has ended: compare its outcome, unless it was us who ended it."""
+        live = None if result is None else RunResult(result.output, self._redact(result.value), result.status)
+        with self._lock:
+            role = self._casting.end(run)
+            if role is None or role.run is None or self._is_stopped(run):
+                return
+            difference, uncompared = compare_outcome(self.session, role.run, live, error)
+            self._log(
+                Event(
+                    Happening.RUN_ENDED,
+                    Subject.RUN,
+                    role.path,
+                    run.agent.name,
+                    recorded_id=role.run.id,
+                    difference=told(difference),
+                    uncompared=uncompared,
+                )
+            )
+
+    def answer_model(
+        self, run: LiveRun | None, protocol: ModelProtocol, operation: Operation, request: HttpRequest
+    ) -> HttpAnswer:
+        """The recorded answer to a model request, as a stream where the request asks for one."""
+        with self._lock:
+            self._check(run)
+        try:
+            asked = self._redacted(protocol.read_request(request.body, operation))
+        except ValueError as error:
+            with self._lock:
+                role = self._casting.find(run)
+            event = Event(Happening.MISSED, Subject.MODEL, role.path, recorded_id=role.recorded_id)
+            self._miss(run, replace(event, reason="unreadable", detail=str(error)))
+        with self._lock:
+            self._check(run)
+            role = self._casting.find(run)
+            role.scope.learn([dict(tool) for tool in asked.tools])
+            foreign = self.session.origin == "imported"
+            found = match_model(role.scope, LiveModel(asked, protocol.NAME, foreign))
+            if isinstance(found, Miss) or found.attempt == 0:
+                role.asked += 1
+            slot = self._decide(
+                run, role, Event(Happening.SERVED, Subject.MODEL, role.path, asked.model, role.asked), found
+            )
+        assert isinstance(slot, ModelSlot)
+        assert isinstance(found, Match)
+        return model_answer(slot, found.attempt, protocol, asked)
+
+    def answer_tool(self, run: LiveRun | None, request: ToolRequest) -> ToolResult | RecordedError | None:
+        """The recorded outcome of a tool call; None lets agents as tools and handoffs run to meet theirs inside."""
+        runs = request.kind in _RUNNING
+        live = LiveTool(request.name, self._redact(request.arguments), request.call_id, runs)
+        with self._lock:
+            self._check(run)
+            role = self._casting.find(run)
+            happening = Happening.LET_THROUGH if runs else Happening.SERVED
+            found = match_tool(role.scope, live)
+            slot = self._decide(run, role, Event(happening, Subject.TOOL, role.path, request.name), found)
+            assert isinstance(slot, ToolSlot)
+            if runs:
+                self._casting.let_through(run, request, slot)
+                return None
+            self._casting.recording.cover(slot)
+            return tool_answer(slot.call)
+
+    def refuse(self, what: str) -> NoReturn:
+        """Something went past every point: nothing more is answered in the whole replay."""
+        if os.getpid() == self._process and not self._closed:
+            with self._lock:
+                event = Event(Happening.REFUSED, Subject.REPLAY, detail=what)
+                self._log(event)
+                self._stopped.setdefault("", describe(event))
+        raise ReplayStop(f"{what} would have gone past the replay")
+
+    def note(self, what: str) -> None:
+        """Something worth knowing that changes nothing."""
+        self.log(Event(Happening.NOTED, Subject.REPLAY, detail=what))
+
+    def log(self, event: Event) -> None:
+        """Keep an event; the same note is kept once."""
+        with self._lock:
+            if event.happening is not Happening.NOTED or event not in self._events:
+                self._log(event)
+
+    # -- deciding ------------------------------------------------------------------------------------------------------
+
+    def _decide(self, run: LiveRun | None, role: Role, event: Event, found: Match | Miss) -> Slot:
+        """Log what was found; a miss ends the run."""
+        if isinstance(found, Miss):
+            self._miss(run, _missed(replace(event, recorded_id=role.recorded_id), found))
+        slot = found.slot
+        redacted = isinstance(slot, ToolSlot) and slot.call.fidelity.get("result") is Fidelity.REDACTED
+        self._log(
+            replace(
+                event,
+                recorded_id=slot.call.id,
+                tier=found.tier.value,
+                attempt=found.attempt,
+                ambiguous=found.ambiguous,
+                redacted=redacted,
+                skipped=tuple(one.call.id for one in found.skipped),
+                uncompared=found.uncompared,
+            )
+        )
+        return slot
+
+    def _miss(self, run: LiveRun | None, event: Event) -> NoReturn:
+        with self._lock:
+            self._log(event)
+            self._stopped[self._casting.root(run)] = describe(event)
+        raise ReplayStop(describe(event))
+
+    def _check(self, run: LiveRun | None) -> None:
+        if os.getpid() != self._process:
+            raise ReplayStop(
+                "this process was forked from a replayed one; nothing is answered in it, and nothing runs live"
+            )
+        if self._closed:
+            raise ReplayStop(f"the replay of session {self.baseline!r} is over; nothing runs live after it")
+        if (said := self._is_stopped(run)) is not None:
+            raise ReplayStop(said)
+
+    def _is_stopped(self, run: LiveRun | None) -> str | None:
+        return self._stopped.get("") or self._stopped.get(self._casting.root(run))
+
+    def _log(self, event: Event) -> None:
+        self._events.append(event)
+        if self._on_event is not None:
+            self._on_event(event)
+
+    # -- reading -------------------------------------------------------------------------------------------------------
+
+    def _redacted(self, request: Request) -> Request:
+        if self._redact is _as_it_is:
+            return request
+        redact: Callable[[Any], Any] = self._redact
+        return Request(
+            operation=request.operation,
+            model=request.model,
+            messages=tuple(redact(list(request.messages))),
+            instructions=tuple(redact(list(request.instructions))),
+            tools=tuple(redact(list(request.tools))),
+            settings=redact(dict(request.settings)),
+            stream=request.stream,
+            provider_fields=redact(dict(request.provider_fields)),
+        )
+
+    def _recorded_arguments(self, role: Role, request: RunRequest) -> Mapping[str, Json] | None:
+        entrypoint = role.run.entrypoint if role.run is not None else None
+        if role.run is None or entrypoint is None or entrypoint.arguments is None:
+            return None
+        if role.run.fidelity.get("arguments", Fidelity.WHOLE) is not Fidelity.WHOLE:
+            return None
+        self._note_changes(role.run, request, entrypoint.arguments)
+        return entrypoint.arguments
+
+    def _note_changes(self, run: Run, request: RunRequest, recorded: Mapping[str, Json]) -> None:
+        if run.agent.name not in (None, request.agent.name):
+            self.note(f"the agent of {run.path} was recorded as {run.agent.name!r}, now {request.agent.name!r}")
+        live = {name: request.arguments[name] for name in recorded if name in request.arguments}
+        found = first_difference(canonical(recorded), canonical(self._redact(live))) if live else None
+        if found is not None:
+            said = contrast(told(found) or {})
+            self.note(f"{run.path} was given the recorded input, not the caller's: {found.pointer}: {said}")
+
+
+def _missed(event: Event, miss: Miss) -> Event:
+    nearest = miss.nearest
+    return replace(
+        event,
+        happening=Happening.MISSED,
+        reason=miss.reason.value,
+        difference=told(miss.difference),
+        nearest=name_of(nearest) if nearest is not None else None,
+        detail=None if nearest is not None else "nothing of its kind is left there",
+    )
+
+
+def name_of(slot: Slot) -> str:
+    """A recorded call by name: ``model call 2 of root``, ``tool call 3 of root ('search')``."""
+    if isinstance(slot, ModelSlot):
+        return f"model call {slot.number} of {slot.run.path}"
+    return f"tool call {slot.number} of {slot.run.path} ({slot.call.name!r})"

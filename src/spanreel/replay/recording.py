@@ -1,0 +1,252 @@
+"""A recording as a replay uses it up: its calls by scope, in the order of their causes, and which of them are spent.
+
+A scope is one recorded run, or all that happened outside every run. Not thread-safe: the player holds the lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from spanreel.model import Fidelity, Json, Status, ToolKind
+from spanreel.replay.canonical import canonical, canonical_arguments, text
+from spanreel.replay.identity import identity, request_of
+from spanreel.session import ModelCall, Run, Session, ToolCall
+
+OUTSIDE = "outside every run"
+"""The scope of calls that no agent's run holds."""
+
+Instant = tuple[str, str]
+Rank = tuple[int, int, int, Instant, str]
+
+LOST = (Fidelity.TRUNCATED, Fidelity.ABSENT)
+"""Of what has come to us so, too little is left to compare or to serve."""
+
+
+@dataclass(eq=False)
+class ModelSlot:
+    """A recorded model call. ``number`` counts from 1 in its scope; ``served`` of its attempts have been asked for.
+
+    ``covered``: it happened inside a tool call that was served, and so is not asked for.
+    """
+
+    session: Session
+    run: Run
+    call: ModelCall
+    number: int
+    rank: Rank
+    served: int = 0
+    spent: bool = False
+    covered: bool = False
+
+    @cached_property
+    def started(self) -> Instant | None:
+        """When it started."""
+        return instant(self.call.started_at)
+
+    @cached_property
+    def ended(self) -> Instant | None:
+        """When it ended, its last attempt included."""
+        return instant(self.call.ended_at)
+
+    @property
+    def attempts(self) -> int:
+        """How often the call was tried."""
+        return max(1, len(self.call.attempts))
+
+    @cached_property
+    def identity(self) -> dict[str, Json]:
+        """What makes a request this one."""
+        return identity(request_of(self.session, self.call))
+
+    @property
+    def lossy(self) -> bool:
+        """Whether too little of the request is left to know it again."""
+        return self.call.fidelity.get("input") in LOST
+
+    @property
+    def tools(self) -> Iterator[dict[str, Json]]:
+        """The definitions of the tools that the model was offered."""
+        return (self.session.tools[number] for number in self.call.tools)
+
+    @property
+    def asked_by(self) -> None:
+        """No answer asks for a model call."""
+        return
+
+    @property
+    def outcome(self) -> str:
+        """What came of it, as text to compare."""
+        return text([self.call.output, self.call.http_status])
+
+
+@dataclass(eq=False)
+class ToolSlot:
+    """A recorded tool call; ``number`` and ``covered`` as for model calls."""
+
+    run: Run
+    call: ToolCall
+    number: int
+    rank: Rank
+    spent: bool = False
+    covered: bool = False
+
+    @cached_property
+    def started(self) -> Instant | None:
+        """When it started."""
+        return instant(self.call.started_at)
+
+    @cached_property
+    def ended(self) -> Instant | None:
+        """When it ended."""
+        return instant(self.call.ended_at)
+
+    @property
+    def lossy(self) -> bool:
+        """Whether too little of the arguments is left to know the call again."""
+        return self.call.fidelity.get("arguments") in LOST
+
+    @property
+    def asked_by(self) -> str | None:
+        """The model call whose answer asked for it."""
+        return self.call.requested_by.model_call if self.call.requested_by else None
+
+    def arguments(self, schema: Json) -> Json:
+        """The arguments in canonical form, defaults filled."""
+        return canonical_arguments(self.call.arguments, schema)
+
+    @cached_property
+    def outcome(self) -> str:
+        """What came of it, as text to compare."""
+        error = self.call.error
+        return text([canonical(self.call.result), [error.type, error.message] if error else None])
+
+
+Slot = ModelSlot | ToolSlot
+
+
+def precedes(one: Slot, other: Slot) -> bool:
+    """Whether one recorded call had ended before the other started; by rank where times are unknown."""
+    if one.rank >= other.rank or one.call.status is Status.UNFINISHED:
+        return False
+    # What one model answer asked for is side by side, however it happened to be scheduled.
+    if one.asked_by is not None and one.asked_by == other.asked_by:
+        return False
+    return one.ended is None or other.started is None or one.ended <= other.started
+
+
+@dataclass(eq=False)
+class Scope:
+    """The calls among which a live call may find its counterpart."""
+
+    label: str
+    runs: list[Run]
+    models: list[ModelSlot] = field(default_factory=list)
+    tools: list[ToolSlot] = field(default_factory=list)
+    schemas: dict[str, Json] = field(default_factory=dict)
+    asked: int = 0
+    """How many model calls the live run has made here."""
+
+    def learn(self, definitions: Iterable[dict[str, Json]]) -> None:
+        """Remember the schemas of tools; what the recording says comes first."""
+        for definition in definitions:
+            if isinstance(name := definition.get("name"), str) and definition.get("parameters") is not None:
+                self.schemas.setdefault(name, definition["parameters"])
+
+
+class Recording:
+    """A session, or one run of it, to be used up."""
+
+    def __init__(self, session: Session, run: Run | None = None) -> None:
+        self.session = session
+        roots = [run] if run is not None else session.roots()
+        self.roots = [root for root in roots if not root.implicit]
+        loose = [root for root in roots if root.implicit]
+        self.scopes: dict[str, Scope] = {}
+        self.outside = self._open(OUTSIDE, loose)
+        for one in self._with_descendants(self.roots):
+            self.scopes[one.id] = self._open(one.path, [one])
+        for one in self._with_descendants(loose):
+            self.scopes[one.id] = self._open(one.path, [one]) if one not in loose else self.outside
+
+    def children(self, scope: Scope) -> list[Run]:
+        """The runs that happened inside the scope's own."""
+        inside = {run.id for run in scope.runs}
+        return [run for run in self.session.runs if run.parent is not None and run.parent.run in inside]
+
+    def cover(self, tool: ToolSlot) -> None:
+        """What happened inside a tool call that has been served will not be asked for."""
+        inside = [
+            run
+            for run in self.session.runs
+            if run.id == tool.call.run or (run.parent is not None and run.parent.tool_call == tool.call.id)
+        ]
+        for run in self._with_descendants(inside):
+            scope = self.scopes.get(run.id)
+            slots: list[Slot] = [*scope.models, *scope.tools] if scope else []
+            for slot in slots:
+                slot.covered = True
+
+    def all_scopes(self) -> list[Scope]:
+        """Every scope once, in the order of the recording."""
+        return list({id(scope): scope for scope in (*self.scopes.values(), self.outside)}.values())
+
+    def _with_descendants(self, runs: list[Run]) -> list[Run]:
+        found = list(runs)
+        for run in found:  # grows while it is walked
+            known = {id(one) for one in found}
+            found += [
+                one
+                for one in self.session.runs
+                if one.parent is not None and one.parent.run == run.id and id(one) not in known
+            ]
+        return found
+
+    def _open(self, label: str, runs: list[Run]) -> Scope:
+        scope = Scope(label, runs)
+        for place, run in enumerate(runs):
+            calls = list(run.model_calls())
+            for number, call in enumerate(calls, len(scope.models) + 1):
+                rank = (place, number, -1, instant(call.started_at) or _LAST, call.id)
+                slot = ModelSlot(self.session, run, call, number, rank)
+                scope.models.append(slot)
+                scope.learn(slot.tools)
+            scope.tools += _tool_slots(run, calls, place, len(scope.tools))
+        return scope
+
+
+_LAST: Instant = ("~", "")
+
+
+def instant(time: str | None) -> Instant | None:
+    """A time of the document in a form that sorts, to the nanosecond; the document's times are UTC."""
+    if time is None:
+        return None
+    seconds, _, fraction = time.removesuffix("Z").removesuffix("+00:00").partition(".")
+    return seconds, fraction.ljust(9, "0")
+
+
+def answerable(call: ToolCall) -> bool:
+    """Whether a tool call crosses one of our boundaries, so that a replay is asked for it."""
+    return call.executed and call.kind is not ToolKind.PROVIDER
+
+
+def _tool_slots(run: Run, models: list[ModelCall], place: int, before: int) -> list[ToolSlot]:
+    turns: dict[str, int] = {call.id: turn.index for turn in run.turns for call in turn.tool_calls}
+    order = {call.id: number for number, call in enumerate(models)}
+
+    def rank(call: ToolCall) -> Rank:
+        started = instant(call.started_at) or _LAST
+        asked = call.requested_by
+        if asked is not None and asked.model_call in order:
+            return place, order[asked.model_call], asked.position, started, call.id
+        turn = turns.get(call.id)
+        if turn is None:
+            ended = [instant(model.ended_at) for model in models]
+            turn = sum(1 for end in ended if end is not None and end <= started) - 1
+        # After those that a model asked for: when they started is all that is known.
+        return place, turn, 1_000_000, started, call.id
+
+    calls = sorted((call for call in run.tool_calls() if answerable(call)), key=rank)
+    return [ToolSlot(run, call, number, rank(call)) for number, call in enumerate(calls, before + 1)]
