@@ -78,7 +78,9 @@ class Attempt(Document):
     ended_at: str | None = None
     status: int | None = None
     error: ErrorInfo | None = None
+    headers: dict[str, str] = Field(default_factory=dict)
     provider_fields: dict[str, Json] = Field(default_factory=dict)
+    raw_response: str | None = None
 
 
 class ModelCall(Document):
@@ -105,6 +107,9 @@ class ModelCall(Document):
     guardrails: list[dict[str, Json]] = Field(default_factory=list)
     request_fields: dict[str, Json] = Field(default_factory=dict)
     provider_fields: dict[str, Json] = Field(default_factory=dict)
+    headers: dict[str, str] = Field(default_factory=dict)
+    raw_request: str | None = None
+    raw_response: str | None = None
     status: Status = Status.OK
     http_status: int | None = None
     error: ErrorInfo | None = None
@@ -121,7 +126,10 @@ class RequestedBy(Document):
 
 
 class ToolCall(Document):
-    """One call of a tool: what the model asked for, what was executed, what came of it."""
+    """One call of a tool: what the model asked for, what was executed, what came of it.
+
+    ``executed`` is False where no span tells of it, only a model's request and perhaps what the model was told.
+    """
 
     id: str
     call_id: str | None = None
@@ -166,7 +174,11 @@ class Entrypoint(Document):
 
 
 class Run(Document):
-    """One request to an agent until its final answer. ``result`` is the native result as JSON."""
+    """One request to an agent until its final answer. ``result`` is the native result as JSON.
+
+    ``implicit`` says that no agent was around its calls. ``order`` says what its calls are ordered by: the turns and places
+    in answers that were recorded, else their start, else their arrival.
+    """
 
     id: str
     trace_id: str
@@ -185,6 +197,7 @@ class Run(Document):
     turns: list[Turn] = Field(default_factory=list)
     side_calls: list[ModelCall] = Field(default_factory=list)
     loose_tool_calls: list[ToolCall] = Field(default_factory=list)
+    order: Literal["cause", "start", "arrival"] = "start"
     fidelity: dict[str, Fidelity] = Field(default_factory=dict)
 
     def model_calls(self) -> Iterator[ModelCall]:
@@ -311,6 +324,11 @@ def read_session(data: str | bytes | dict[str, Json]) -> Session:
         first = error.errors()[0]
         place = "/".join(str(step) for step in first["loc"])
         raise SessionError(f"session document: {first['msg']} at /{place}") from error
+
+
+def write_session(session: Session, *, indent: int | None = None) -> str:
+    """The document as JSON text; what is absent is left out."""
+    return session.model_dump_json(exclude_none=True, indent=indent)
 
 
 def load_sessions(path: str | Path) -> list[Session]:

@@ -1,0 +1,160 @@
+"""Attribute values as dialects meet them: typed look-ups, JSON in strings, messages; with the fidelity of what was read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spanreel.model import Fidelity, Json, Message, ToolDefinition
+from spanreel_collector import json_text
+from spanreel_collector.span import Attributes
+
+_ROLES = {"model": "assistant", "ai": "assistant", "human": "user", "developer": "system"}
+
+
+def text(attributes: Attributes, *keys: str) -> str | None:
+    """The first of these attributes that holds text."""
+    for key in keys:
+        value = attributes.get(key)
+        if isinstance(value, str) and value:
+            return value
+    return None
+
+
+def number(attributes: Attributes, *keys: str) -> int | float | None:
+    """The first of these attributes that holds a number."""
+    for key in keys:
+        value = attributes.get(key)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return value
+    return None
+
+
+def integer(attributes: Attributes, *keys: str) -> int | None:
+    """The first of these attributes that holds a whole number, as a number or as text."""
+    for key in keys:
+        value = attributes.get(key)
+        if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20:
+            return int(value)
+        if isinstance(value, float) and value.is_integer():
+            return int(value)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+    return None
+
+
+def texts(attributes: Attributes, key: str) -> list[str]:
+    """The texts of an attribute that holds a list of them, or such a list as JSON, or one text."""
+    value, _ = decode(attributes.get(key))
+    if isinstance(value, str):
+        return [value]
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
+def decode(value: Json) -> tuple[Json, Fidelity]:
+    """A value that may be JSON text: what it holds, and whether it is whole. Text that is no JSON is itself."""
+    if not isinstance(value, str) or not value.lstrip().startswith(("{", "[", '"')):
+        return json_text.plain(value), Fidelity.WHOLE
+    try:
+        return json_text.parse(value), Fidelity.WHOLE
+    except ValueError as error:
+        return value, Fidelity.TRUNCATED if json_text.is_cut(error) else Fidelity.WHOLE
+
+
+def messages(value: Json) -> tuple[tuple[Message, ...], Fidelity]:
+    """The messages of a messages attribute; of one that was cut off, those parts that are whole."""
+    items, fidelity = _items(value, parts_depth=4)
+    read = tuple(message for item in items if (message := _message(item)) is not None)
+    return read, Fidelity.ABSENT if not read else fidelity
+
+
+def parts(value: Json) -> tuple[tuple[dict[str, Json], ...], Fidelity]:
+    """The parts of an attribute that holds parts without a role."""
+    items, fidelity = _items(value, parts_depth=2)
+    read = tuple(_part(item) for item in items if isinstance(item, dict) and item)
+    return read, Fidelity.ABSENT if not read else fidelity
+
+
+def tools(value: Json) -> tuple[tuple[ToolDefinition, ...], Fidelity]:
+    """The tool definitions of an attribute, in one form whatever the nesting."""
+    items, fidelity = _items(value, parts_depth=2)
+    read = tuple(_tool(item) for item in items if isinstance(item, dict) and item)
+    return read, Fidelity.ABSENT if not read else fidelity
+
+
+def _items(value: Json, parts_depth: int) -> tuple[list[Any], Fidelity]:
+    """The list that an attribute holds; of cut text without the part (at this depth of brackets) the cut went through."""
+    if isinstance(value, list):
+        return json_text.plain(value), Fidelity.WHOLE
+    if not isinstance(value, str):
+        return [], Fidelity.ABSENT
+    try:
+        found = json_text.parse(value)
+        return (found, Fidelity.WHOLE) if isinstance(found, list) else ([], Fidelity.ABSENT)
+    except ValueError as error:
+        if not json_text.is_cut(error):
+            return [], Fidelity.ABSENT
+    try:
+        found, depth = json_text.parse_prefix(value)
+    except ValueError:
+        return [], Fidelity.TRUNCATED
+    if not isinstance(found, list) or not found:
+        return [], Fidelity.TRUNCATED
+    _drop_cut(found, depth, parts_depth)
+    return found, Fidelity.TRUNCATED
+
+
+def _drop_cut(items: list[Any], depth: int, parts_depth: int) -> None:
+    """Take the part away that a cut went through: the last one, where its own bracket was still open."""
+    if depth < parts_depth:
+        return
+    last = items[-1]
+    if parts_depth == 2 or not isinstance(last, dict) or not isinstance(last.get("parts"), list):
+        items.pop()
+    elif last["parts"]:
+        last["parts"].pop()
+
+
+def _message(item: Any) -> Message | None:
+    if not isinstance(item, dict) or not isinstance(item.get("role"), str):
+        return None
+    message: Message = {"role": _ROLES.get(item["role"], item["role"]), "parts": _message_parts(item)}
+    if message["role"] != item["role"]:
+        message["provider_fields"] = {"role": item["role"]}
+    for key in ("name", "finish_reason"):
+        if isinstance(item.get(key), str) and item[key]:
+            message[key] = item[key]
+    return message
+
+
+def _message_parts(item: dict[str, Any]) -> list[dict[str, Json]]:
+    given = item.get("parts")
+    if isinstance(given, list):
+        return [_part(part) for part in given if isinstance(part, dict) and part]
+    content = item.get("content")
+    return [{"type": "text", "content": content}] if isinstance(content, str) else []
+
+
+def _part(part: dict[str, Any]) -> dict[str, Json]:
+    read = dict(part)
+    if not isinstance(read.get("type"), str):
+        read["type"] = "text" if isinstance(read.get("content"), str) else "unknown"
+    if read["type"] == "tool_call" and isinstance(read.get("arguments"), str):
+        read["arguments"], _ = decode(read["arguments"])
+    if read["type"] == "tool_call_response":
+        # The schema says `response`; the specification's old example and pydantic-ai say `result`.
+        result = read.pop("result", None)
+        if read.get("response") is None:
+            read["response"] = result
+    return read
+
+
+def _tool(item: dict[str, Any]) -> ToolDefinition:
+    inner = item.get("function")
+    flat = (
+        {**{key: value for key, value in item.items() if key != "function"}, **inner}
+        if isinstance(inner, dict)
+        else item
+    )
+    read = {key: value for key, value in flat.items() if value is not None}
+    read.setdefault("type", "function")
+    return read

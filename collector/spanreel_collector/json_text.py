@@ -1,0 +1,105 @@
+"""JSON text from strangers: cut off, too deep, with half a character. Reads what can be read, and says what could not."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pydantic_core
+
+from spanreel.model import Json
+
+DEEPEST = 190
+"""Levels of nesting that are read; the parser gives up at 200."""
+
+_TOKENS = re.compile(r'"(?:[^"\\]|\\.)*\\?"?|[\[\]{}]', re.DOTALL)
+"""A string, whole or cut off at the end, or a bracket."""
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+def parse(text: str | bytes) -> Json:
+    """The value of a JSON text; half a surrogate pair becomes U+FFFD.
+
+    Raises:
+        ValueError: not JSON, cut off, or nested deeper than is read.
+    """
+    try:
+        return pydantic_core.from_json(text)
+    except ValueError as error:
+        if "hex escape" not in str(error) and "surrogate" not in str(error):
+            raise
+    try:
+        return _without_surrogates(json.loads(text))
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
+def is_cut(error: ValueError) -> bool:
+    """Whether a text that failed to parse with this error is the beginning of one that would have parsed."""
+    return "EOF while parsing" in str(error) or "unexpected end" in str(error)
+
+
+def parse_prefix(text: str) -> tuple[Json, int]:
+    """What is whole in a JSON text that was cut off, and how many brackets were open at the cut.
+
+    Strings that were cut are left out, with their keys.
+
+    Raises:
+        ValueError: not even the beginning of a JSON text.
+    """
+    value = pydantic_core.from_json(text, allow_partial=True)
+    depth = 0
+    for match in _TOKENS.finditer(text):
+        token = match.group()
+        if token in "[{":
+            depth += 1
+        elif token in "]}":
+            depth -= 1
+    return value, depth
+
+
+def prune(text: str) -> str:
+    """The same JSON text with null in place of what is nested deeper than is read."""
+    pieces: list[str] = []
+    depth = kept = 0
+    for match in _TOKENS.finditer(text):
+        token = match.group()
+        if token in "[{":
+            depth += 1
+            if depth == DEEPEST + 1:
+                pieces.append(text[kept : match.start()])
+        elif token in "]}":
+            depth -= 1
+            if depth == DEEPEST:
+                pieces.append("null")
+                kept = match.end()
+    if depth <= DEEPEST:
+        pieces.append(text[kept:])
+    return "".join(pieces)
+
+
+def plain(value: Json) -> Json:
+    """The value with bytes as ``{"base64": text}``, so that it can stand in a document."""
+    if isinstance(value, bytes):
+        return {"base64": pydantic_core.to_json(value, bytes_mode="base64").decode()[1:-1]}
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    return value
+
+
+def canonical(value: Json) -> str:
+    """A text that is equal for equal JSON values, whatever the order of keys."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, default=repr, separators=(",", ":"))
+
+
+def _without_surrogates(value: Any) -> Json:
+    if isinstance(value, str):
+        return _SURROGATES.sub("\ufffd", value)
+    if isinstance(value, dict):
+        return {_SURROGATES.sub("\ufffd", key): _without_surrogates(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_without_surrogates(item) for item in value]
+    return value

@@ -1,0 +1,149 @@
+"""Tool calls and the requests for them: which answer of a model asked for which call, and what it was answered."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from spanreel.model import Fidelity, Json, ModelRecord, ToolRecord
+from spanreel_collector import json_text
+from spanreel_collector.trace import Placed
+
+MISSING = object()
+"""No answer to a request was found; None is an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A model's request for a tool call: ``position`` counts those of one answer, ``model`` is the call's number."""
+
+    model: int
+    position: int
+    call_id: str | None
+    name: str
+    arguments: Json
+
+
+def read_requests(models: list[Placed]) -> list[Asked]:
+    """All requests for tool calls in the answers of these model calls, in order."""
+    found: list[Asked] = []
+    for number, placed in enumerate(models):
+        answer = placed.record.answer if isinstance(placed.record, ModelRecord) else None
+        position = 0
+        for part in _parts(answer.messages if answer else ()):
+            if part.get("type") == "tool_call":
+                name = part.get("name")
+                text = name if isinstance(name, str) else ""
+                found.append(Asked(number, position, _text(part.get("id")), text, part.get("arguments")))
+                position += 1
+    return found
+
+
+def join(tools: list[Placed], asked: list[Asked], models: list[Placed]) -> dict[str, Asked]:
+    """Tool spans' ids to the requests for them: by call id, then by name and arguments, then by name in order."""
+    joined: dict[str, Asked] = {}
+    left = set(range(len(asked)))
+    for key_of_request, key_of_tool in _KEYS:
+        waiting: dict[str | None, list[int]] = defaultdict(list)
+        for index in sorted(left):
+            waiting[key_of_request(asked[index])].append(index)
+        for tool in tools:
+            key = key_of_tool(_record(tool))
+            if tool.id in joined or key is None:
+                continue
+            for index in waiting.get(key, ()):
+                by_id = key_of_tool is _id_of_tool
+                if index in left and (by_id or not _too_late(tool, models[asked[index].model])):
+                    joined[tool.id] = asked[index]
+                    left.remove(index)
+                    break
+    return joined
+
+
+def _too_late(tool: Placed, model: Placed) -> bool:
+    """Whether the tool had started before the model was asked."""
+    return 0 < tool.span.start < model.started
+
+
+def _id_of_request(request: Asked) -> str | None:
+    return request.call_id
+
+
+def _id_of_tool(record: ToolRecord) -> str | None:
+    return record.call_id
+
+
+def _content_of_request(request: Asked) -> str | None:
+    return json_text.canonical([request.name, request.arguments])
+
+
+def _content_of_tool(record: ToolRecord) -> str | None:
+    absent = record.fidelity.get("arguments") is Fidelity.ABSENT
+    return None if absent else json_text.canonical([record.name, record.arguments])
+
+
+def _name_of_request(request: Asked) -> str | None:
+    return request.name
+
+
+def _name_of_tool(record: ToolRecord) -> str | None:
+    return record.name
+
+
+_Key = tuple[Callable[[Asked], str | None], Callable[[ToolRecord], str | None]]
+_KEYS: tuple[_Key, ...] = (
+    (_id_of_request, _id_of_tool),
+    (_content_of_request, _content_of_tool),
+    (_name_of_request, _name_of_tool),
+)
+
+
+def answer_to(request: Asked, models: list[Placed]) -> Json:
+    """What the model was told that the requested call had answered, or `MISSING`."""
+    if request.call_id is None:
+        return MISSING
+    for placed in models[request.model + 1 :]:
+        record = placed.record
+        if isinstance(record, ModelRecord):
+            for part in _parts(record.request.messages):
+                if part.get("type") == "tool_call_response" and part.get("id") == request.call_id:
+                    return part["response"] if "response" in part else MISSING
+    return MISSING
+
+
+def earlier_rounds(model: Placed) -> list[tuple[Asked, Json]]:
+    """Tool calls, with their answers, that a request repeats from rounds since the user's last words."""
+    record = model.record
+    if not isinstance(record, ModelRecord):
+        return []
+    calls: dict[str, Asked] = {}
+    answered: list[tuple[Asked, Json]] = []
+    for message in record.request.messages:
+        parts = list(_parts((message,)))
+        if message.get("role") == "user" and any(part.get("type") == "text" for part in parts):
+            calls, answered = {}, []
+        for part in parts:
+            identity = _text(part.get("id"))
+            if part.get("type") == "tool_call" and identity and isinstance(part.get("name"), str):
+                calls[identity] = Asked(-1, len(calls), identity, part["name"], part.get("arguments"))
+            elif part.get("type") == "tool_call_response" and identity in calls and "response" in part:
+                answered.append((calls[identity or ""], part["response"]))
+    return answered
+
+
+def _record(tool: Placed) -> ToolRecord:
+    assert isinstance(tool.record, ToolRecord)
+    return tool.record
+
+
+def _parts(messages: tuple[dict[str, Json], ...]) -> Iterator[dict[str, Json]]:
+    for message in messages:
+        parts = message.get("parts") if isinstance(message, dict) else None
+        for part in parts if isinstance(parts, list) else []:
+            if isinstance(part, dict):
+                yield part
+
+
+def _text(value: Json) -> str | None:
+    return value if isinstance(value, str) and value else None

@@ -1,0 +1,66 @@
+"""Files of OTLP JSON lines, as the Collector's file exporter and spanreel write them; compressed or not, cut off or not."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from spanreel_collector import json_text
+from spanreel_collector.otlp import read_request
+from spanreel_collector.span import Batch, Fault
+
+STDIN = "-"
+_GZIP = b"\x1f\x8b"
+_BOM = b"\xef\xbb\xbf"
+
+
+def read_file(path: str) -> Iterator[Batch]:
+    """The export requests of a file (``-`` is standard input), one a line; what cannot be read comes as faults."""
+    name = "standard input" if path == STDIN else path
+    try:
+        raw: IO[bytes] = sys.stdin.buffer if path == STDIN else Path(path).open("rb")  # noqa: SIM115 closed below
+    except OSError as error:
+        yield Batch(faults=(Fault(name, f"cannot be opened: {error.strerror or error}"),))
+        return
+    number = 0
+    try:
+        with raw:
+            for number, line in enumerate(_lines(raw), 1):
+                text = line.strip().removeprefix(_BOM)
+                if text:
+                    yield read_line(text, f"{name}:{number}")
+    except (OSError, EOFError, zlib.error) as error:
+        yield Batch(faults=(Fault(f"{name}:{number + 1}", f"cannot be read on: {error}"),))
+
+
+def read_line(text: bytes, place: str) -> Batch:
+    """The export request of one line."""
+    try:
+        return read_request(_parse(text), place)
+    except ValueError as error:
+        reason = f"cut off after {len(text)} bytes: {error}" if json_text.is_cut(error) else str(error)
+        return Batch(faults=(Fault(place, reason),))
+
+
+def _parse(text: bytes) -> json_text.Json:
+    try:
+        return json_text.parse(text)
+    except ValueError as error:
+        if "recursion limit" not in str(error) and "deeply" not in str(error):
+            raise
+    # One value nested too deeply must not cost the line its other spans.
+    return json_text.parse(json_text.prune(text.decode("utf-8", "replace")))
+
+
+def _lines(raw: IO[bytes]) -> Iterator[bytes]:
+    buffered = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(raw)  # type: ignore[type-var]
+    if buffered.peek(2)[:2] == _GZIP:
+        with gzip.GzipFile(fileobj=buffered) as unpacked:
+            yield from unpacked
+    else:
+        yield from buffered

@@ -1,0 +1,97 @@
+"""Messages and tool definitions, stored once each, and how records' values become the document's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+from spanreel.model import Agent, Error, ModelRecord, Usage
+from spanreel.session import AgentInfo, ErrorInfo, Message as StoredMessage, Usage as UsageInfo
+from spanreel_collector import json_text
+
+INSTRUCTIONS = {"place": "instructions"}
+"""On a system message whose text was given beside the messages."""
+
+
+class Tables:
+    """A session's messages and tool definitions: each is stored once, and found again by its content."""
+
+    def __init__(self) -> None:
+        self.messages: list[StoredMessage] = []
+        self.tools: list[dict[str, Any]] = []
+        self._known_messages: dict[str, int] = {}
+        self._known_tools: dict[str, int] = {}
+
+    def add_messages(self, messages: Iterable[Any]) -> list[int]:
+        """The indexes of these messages."""
+        indexes = []
+        for message in messages:
+            key = json_text.canonical(message)
+            if key not in self._known_messages:
+                self._known_messages[key] = len(self.messages)
+                self.messages.append(StoredMessage.model_validate(_well_formed(json_text.plain(message))))
+            indexes.append(self._known_messages[key])
+        return indexes
+
+    def add_input(self, record: ModelRecord) -> list[int]:
+        """The indexes of a request's messages, its instructions first, as a system message that says so."""
+        messages: list[Any] = list(record.request.messages)
+        if record.request.instructions:
+            parts = list(record.request.instructions)
+            messages.insert(0, {"role": "system", "parts": parts, "provider_fields": INSTRUCTIONS})
+        return self.add_messages(messages)
+
+    def add_tools(self, tools: Iterable[Any]) -> list[int]:
+        """The indexes of these tool definitions."""
+        indexes = []
+        for tool in tools:
+            key = json_text.canonical(tool)
+            if key not in self._known_tools:
+                self._known_tools[key] = len(self.tools)
+                self.tools.append(
+                    json_text.plain(tool) if isinstance(tool, dict) else {"type": "unknown", "value": tool}
+                )
+            indexes.append(self._known_tools[key])
+        return indexes
+
+
+def _well_formed(message: Any) -> dict[str, Any]:
+    """The message, or what came in its place inside one; nothing is lost, and the document stays valid."""
+    if not isinstance(message, dict) or not isinstance(message.get("role"), str):
+        return {"role": "unknown", "parts": [{"type": "unknown", "content": message}]}
+    parts = message.get("parts", [])
+    if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
+        return {**message, "parts": [{"type": "unknown", "content": parts}]}
+    texts = {key: message[key] for key in ("name", "finish_reason") if isinstance(message.get(key), str)}
+    rest = {key: value for key, value in message.items() if key not in ("name", "finish_reason")}
+    if not isinstance(rest.get("provider_fields", {}), dict):
+        rest["provider_fields"] = {"value": rest["provider_fields"]}
+    return {**rest, **texts}
+
+
+def timestamp(nanoseconds: int) -> str | None:
+    """RFC 3339 in UTC with nine digits of seconds; None where unknown."""
+    if nanoseconds <= 0:
+        return None
+    seconds, rest = divmod(nanoseconds, 1_000_000_000)
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest:09}Z"
+
+
+def error_info(error: Error | None) -> ErrorInfo | None:
+    """The document's form of a failure."""
+    if error is None:
+        return None
+    return ErrorInfo(category=error.category, type=error.type, message=error.message)
+
+
+def usage_info(usage: Usage | None) -> UsageInfo | None:
+    """The document's form of token counts."""
+    if usage is None:
+        return None
+    return UsageInfo(**{name: getattr(usage, name) for name in UsageInfo.model_fields})
+
+
+def agent_info(agent: Agent) -> AgentInfo:
+    """The document's form of an agent."""
+    return AgentInfo(name=agent.name, id=agent.id, version=agent.version)

@@ -1,0 +1,92 @@
+"""A trace as conversion sees it: what each span says, and where it stands. `repair` puts it right, `drafts` reads runs off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from spanreel.model import ModelRecord, Record, RunRecord, SessionInfo, ToolRecord
+from spanreel_collector.span import RawSpan
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A span, what it says (None: it only groups others), and its place.
+
+    ``id`` is the span's own, or, of a run that left only its start behind, the run's. ``arrival`` counts spans as they
+    came. ``earlier`` are the attempts before this one, of the same model call.
+    """
+
+    span: RawSpan
+    record: Record | None
+    dialect: str | None
+    id: str
+    parent: str | None
+    arrival: int
+    session: SessionInfo = field(default_factory=SessionInfo)
+    earlier: tuple[Placed, ...] = ()
+
+    @property
+    def started(self) -> int:
+        """When it started, its first attempt included; nanoseconds, 0 where unknown."""
+        return min((placed.span.start for placed in (*self.earlier, self)), default=0)
+
+
+Trace = tuple[Placed, ...]
+
+
+class Forest:
+    """The spans of a trace by id, and the way up from each; linear in the number of spans, whatever their depth.
+
+    Parents must not go round in circles (`repair.cut_circles`).
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self.by_id = {placed.id: placed for placed in trace}
+        self._nearest: dict[str, str | None] = {}
+
+    def records_above(self, placed: Placed) -> Iterator[Placed]:
+        """What the span stands in, innermost first; grouping spans left out."""
+        above = self._nearest_record(placed)
+        while above is not None:
+            yield above
+            above = self._nearest_record(above)
+
+    def top(self, placed: Placed) -> Placed:
+        """The outermost span around this one that is here; itself where there is none."""
+        parent = self.by_id.get(placed.parent or "")
+        while parent is not None:
+            placed, parent = parent, self.by_id.get(parent.parent or "")
+        return placed
+
+    def model_above(self, placed: Placed) -> Placed | None:
+        """The model call directly around this span, with nothing but grouping between."""
+        above = next(self.records_above(placed), None)
+        return above if above is not None and isinstance(above.record, ModelRecord) else None
+
+    def holder(self, placed: Placed) -> Placed | None:
+        """The run or tool call that this span belongs to."""
+        for above in self.records_above(placed):
+            if isinstance(above.record, RunRecord | ToolRecord):
+                return above
+        return None
+
+    def _nearest_record(self, placed: Placed) -> Placed | None:
+        walked: list[str] = []
+        current = placed
+        found: str | None = None
+        while True:
+            if current.id in self._nearest:
+                found = self._nearest[current.id]
+                break
+            walked.append(current.id)
+            parent = self.by_id.get(current.parent or "")
+            if parent is None:
+                break
+            if parent.record is not None:
+                found = parent.id
+                break
+            current = parent
+        for step in walked:
+            self._nearest[step] = found
+        return self.by_id[found] if found is not None else None
