@@ -140,7 +140,7 @@ class ExchangeCapture:
         return replace(
             record,
             answer=answer,
-            error=record.error or answer.error,
+            error=answer.error or record.error,  # the provider's own words say more than the HTTP status
             status=Status.ERROR if answer.error and record.status is Status.OK else record.status,
         )
 

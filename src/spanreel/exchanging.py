@@ -14,7 +14,7 @@ from spanreel.capture import ExchangeCapture
 from spanreel.crossing import Crossing
 from spanreel.model import Error, Operation
 from spanreel.point import ClientPoint, HttpAnswer, HttpRequest, LiveRun, ModelProtocol, Player
-from spanreel.protocols import recognise
+from spanreel.protocols import is_exchange, recognise
 from spanreel.quiet import quietly
 from spanreel.scope import BUSY_KEY
 from spanreel.streams import AsyncBody, SyncBody
@@ -79,8 +79,10 @@ def open_exchange(client: ClientPoint, args: tuple[Any, ...], kwargs: dict[str, 
         return None
     with quietly("open a model call"):
         request = client.read_request(arguments)
+        protocol, operation = found
+        if request is not None and not is_exchange(operation, request.body):
+            return None
         if request is not None:
-            protocol, operation = found
             crossing, capture, live = boundary.open_exchange(client, protocol, operation, request, player)
             exchange = Exchange(client, protocol, operation, request, arguments, crossing, capture, live, player)
     if exchange is None and player is not None:
