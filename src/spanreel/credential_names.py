@@ -64,7 +64,9 @@ BEFORE_TOKEN: Final = frozenset(
 """What a token is not a credential after: places in a list, and the tokens of language models."""
 
 BEFORE_PASS: Final = frozenset(
-    ["admin", "auth", "basic", "db", "email", "ftp", "imap", "ldap", "mail", "mongo", "mysql", "pg", "pop3", "postgres", "proxy", "redis", "root", "smtp", "ssh", "sudo", "user"]
+    """
+    admin auth basic db email ftp imap ldap mail mongo mysql pg postgres proxy redis root smtp ssh sudo user
+    """.split()  # noqa: SIM905 -- as above
 )
 """What makes a ``pass`` a password; one that stands alone is one too, a boarding pass is not."""
 

@@ -1,0 +1,136 @@
+"""What the export thread does with a batch: read captures, finish spans, cut into requests, hand these to exporters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+from opentelemetry.util.types import AttributeValue
+
+from spanreel import conventions, json_text
+from spanreel import losses as reasons
+from spanreel.exporters import make_exporters
+from spanreel.fidelity import content_of, mark
+from spanreel.losses import Losses
+from spanreel.model import Fidelity
+from spanreel.outgoing import encoded_size, finish_resource, finish_span
+from spanreel.quiet import log_once, quietly
+from spanreel.settings import Settings
+
+REQUEST_BYTES: Final = 3584 * 1024
+"""The most of one export request: a default Collector refuses over 4 MiB."""
+REQUEST_OVERHEAD: Final = 64 * 1024
+"""What a request may hold beside its spans: resource and scopes."""
+
+
+class Capture(Protocol):
+    """What a boundary kept of a call."""
+
+    @property
+    def size(self) -> int:
+        """The bytes that it holds."""
+        ...
+
+    def attributes(self) -> Mapping[str, AttributeValue]:
+        """What it says, as span attributes. Expensive: called in the export thread."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A span that is to be exported; ``capture`` is None where it has none, or where ``content_dropped``."""
+
+    span: ReadableSpan
+    capture: Capture | None
+    size: int
+    content_dropped: bool = False
+
+
+class Delivery:
+    """Finishes spans and exports them; used by one thread. ``exporters`` None are those of the settings."""
+
+    def __init__(self, settings: Settings, exporters: Sequence[SpanExporter] | None, losses: Losses) -> None:
+        self.settings = settings
+        self.losses = losses
+        self.failing = False
+        self._exporters = None if exporters is None else list(exporters)
+        self._resource: tuple[Resource, Resource] | None = None
+
+    def deliver(self, batch: Sequence[Waiting]) -> None:
+        """Export the batch in requests that a default Collector takes. What fails is counted; nothing is raised."""
+        request: list[ReadableSpan] = []
+        size = REQUEST_OVERHEAD
+        said = self.losses.take()
+        for number, waiting in enumerate(batch):
+            try:
+                span = self._finish(waiting, said if number == 0 else {})
+            except Exception as fault:  # noqa: BLE001 -- a span that cannot be finished costs only itself
+                self.losses.add(reasons.EXPORT_FAILED)
+                log_once(f"could not finish a span: {type(fault).__name__}")
+                continue
+            span_size = encoded_size(span)
+            if request and size + span_size > REQUEST_BYTES:
+                self._send(request)
+                request, size = [], REQUEST_OVERHEAD
+            request.append(span)
+            size += span_size
+        if request:
+            self._send(request)
+        if self.failing:
+            self.losses.put_back(said)
+
+    def shutdown(self) -> None:
+        """Shut the exporters down; one that waits to try again stops."""
+        for exporter in self._exporters or ():
+            with quietly("shut an exporter down"):
+                exporter.shutdown()
+
+    def _finish(self, waiting: Waiting, said: Mapping[str, int]) -> ReadableSpan:
+        span = waiting.span
+        attributes = dict(span.attributes or {})
+        if waiting.content_dropped:
+            attributes = self._without_content(attributes)
+        elif waiting.capture is not None:
+            try:
+                attributes |= waiting.capture.attributes()
+            except Exception as fault:  # noqa: BLE001 -- what cannot be read costs its content, not its span
+                # The text of the exception may quote the content: it is not logged.
+                log_once(f"could not read what a call kept: {type(fault).__name__}")
+                self.losses.add(reasons.CAPTURE_FAILED)
+                attributes = self._without_content(attributes)
+        if said:
+            attributes[conventions.LOSSES] = json_text.encode(said)
+        return finish_span(span, self._finished(span.resource), attributes, self.settings)
+
+    def _without_content(self, attributes: dict[str, AttributeValue]) -> dict[str, AttributeValue]:
+        return mark(attributes, content_of(attributes.get(conventions.OPERATION)), Fidelity.ABSENT)
+
+    def _finished(self, resource: Resource) -> Resource:
+        """The resource as it may leave: the same for all spans, so worked out once."""
+        if self._resource is None or self._resource[0] is not resource:
+            self._resource = (resource, finish_resource(resource))
+        return self._resource[1]
+
+    def _send(self, spans: Sequence[ReadableSpan]) -> None:
+        if self._exporters is None:
+            try:
+                self._exporters = make_exporters(self.settings)
+            except Exception as fault:  # noqa: BLE001 -- not installed, or its own settings are wrong
+                self._exporters = []
+                log_once(f"could not make an exporter, so nothing is exported: {fault}")
+        self.failing = not self._exporters
+        if self.failing:
+            self.losses.add(reasons.EXPORT_FAILED, len(spans))
+        for exporter in self._exporters:
+            try:
+                taken = exporter.export(spans) is SpanExportResult.SUCCESS
+            except Exception as fault:  # noqa: BLE001 -- whatever an exporter raises
+                log_once(f"could not export with {type(exporter).__name__}: {type(fault).__name__}: {fault}")
+                taken = False
+            if not taken:
+                self.failing = True
+                self.losses.add(reasons.EXPORT_FAILED, len(spans))

@@ -1,0 +1,271 @@
+"""From a span's end to a backend: a bounded queue, and one thread that reads, redacts, bounds and exports.
+
+Nothing here blocks or raises into the caller. What had to be dropped is counted (`losses`). Holds the process's
+pipelines, weakly, for forks and for the exit.
+"""
+
+from __future__ import annotations
+
+import atexit
+import concurrent.futures.thread  # noqa: F401 -- exporters import it, which is too late once the interpreter shuts down
+import os
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Sequence
+from typing import Final
+
+from opentelemetry import context as otel
+from opentelemetry.context import Context
+from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
+from opentelemetry.sdk.trace.export import SpanExporter
+from opentelemetry.trace import Span as AnySpan
+
+from spanreel import conventions
+from spanreel import losses as reasons
+from spanreel.delivery import REQUEST_BYTES, Capture, Delivery, Waiting
+from spanreel.exporters import describe, exports, place, quieten
+from spanreel.losses import Losses
+from spanreel.outgoing import finish
+from spanreel.quiet import quietly
+from spanreel.settings import Flush, Log, Settings
+
+__all__ = ["Capture", "Pipeline", "describe", "finish"]
+
+BATCH_SPANS: Final = 512
+MAX_SPANS: Final = 20_000
+"""The most spans that wait, however small."""
+MAX_HELD: Final = 10_000
+"""The most captures whose span is about to end: they stand here for microseconds, unless a span never ends."""
+SPAN_BYTES: Final = 1024
+"""What a span without its capture is reckoned to hold."""
+DELAYS: Final = {Flush.CALL: 0.0, Flush.TURN: 1.0, Flush.RUN: 5.0}
+"""Seconds after which what waits is exported, though nothing has woken the thread."""
+EXIT_SECONDS: Final = 5.0
+EXIT_SECONDS_FAILING: Final = 1.0
+"""How long the process's exit may wait for the last spans; less where the backend did not take those before."""
+
+
+_MADE_BY: Final = "_spanreel_pipeline"
+SUPPRESS: Final = otel._SUPPRESS_INSTRUMENTATION_KEY  # noqa: SLF001 -- the key that all instrumentations look at
+SUPPRESS_HTTP: Final = otel._SUPPRESS_HTTP_INSTRUMENTATION_KEY  # noqa: SLF001 -- likewise
+
+
+class Pipeline(SpanProcessor):
+    """The span processor of our own provider. ``exporters`` are those of the settings where none are given."""
+
+    def __init__(self, settings: Settings, exporters: Sequence[SpanExporter] | None = None) -> None:
+        self.settings = settings
+        self._given = exporters
+        self._exports = exports(settings) or bool(exporters)
+        self._forked_at = 0
+        self._begin()
+        _pipelines.add(self)
+
+    def _begin(self) -> None:
+        """The state of a process that has recorded nothing yet."""
+        self.losses = Losses()
+        self._changed = threading.Condition()
+        self._held: dict[int, Capture] = {}
+        self._queue: deque[Waiting] = deque()
+        self._bytes = 0
+        self._oldest = 0.0
+        self._taken = self._done = 0
+        self._flush_to = 0
+        self._woken = self._stopping = False
+        self._thread: threading.Thread | None = None
+        self._delivery = Delivery(self.settings, self._given, self.losses)
+
+    def begin_child(self) -> None:
+        """After a fork: what waits, and what is open, is the parent's to export."""
+        self._begin()
+        self._forked_at = time.time_ns()
+
+    # -- the caller's side -------------------------------------------------------------------------------------------
+
+    def hold(self, span: AnySpan, capture: Capture) -> None:
+        """Keep the capture of a span that is about to end."""
+        if not self._exports:
+            return
+        with self._changed:
+            if len(self._held) >= MAX_HELD:
+                del self._held[next(iter(self._held))]
+            self._held[span.get_span_context().span_id] = capture
+
+    def on_start(self, span: Span, parent_context: Context | None = None) -> None:
+        """Remember that the span is ours, on the span itself: an attribute of the object, not of what it says."""
+        span.__dict__[_MADE_BY] = self
+
+    def made(self, span: AnySpan) -> bool:
+        """Whether the span came from this pipeline's provider."""
+        return getattr(span, _MADE_BY, None) is self
+
+    def on_end(self, span: ReadableSpan) -> None:
+        """Take the span and its capture into the queue; where that is full, the newest content is dropped first."""
+        with quietly("queue a span"):
+            self._take(span)
+
+    def wake(self) -> None:
+        """Export what waits, soon."""
+        with self._changed:
+            self._woken = True
+            self._changed.notify_all()
+
+    def flush(self, timeout: float = EXIT_SECONDS) -> bool:
+        """Export what has ended so far; whether that was done within so many seconds (not whether all was taken)."""
+        with self._changed:
+            target = self._flush_to = self._taken
+            if self._done >= target:
+                return True
+            if not self._ensure_thread() or threading.current_thread() is self._thread:
+                return False
+            self._changed.notify_all()
+            return self._changed.wait_for(lambda: self._done >= target, timeout)
+
+    def force_flush(self, timeout_millis: int = 30000) -> bool:
+        """What the SDK calls `flush`."""
+        return self.flush(timeout_millis / 1000)
+
+    def shutdown(self, timeout: float | None = None) -> None:
+        """Export what waits, within so many seconds, and take no more; what is left then is counted as lost."""
+        with self._changed:
+            if self._stopping:
+                return
+            self._stopping = True
+            thread = self._thread if self._ensure_thread() else None
+            self._changed.notify_all()
+        if timeout is None:
+            timeout = EXIT_SECONDS_FAILING if self._delivery.failing else EXIT_SECONDS
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(timeout)
+            if thread.is_alive():
+                self._give_up()
+                thread.join(EXIT_SECONDS_FAILING)
+        elif thread is None:
+            self._give_up()
+        self._log(now=True)
+
+    # -- the queue ---------------------------------------------------------------------------------------------------
+
+    def _take(self, span: ReadableSpan) -> None:
+        context = span.context
+        with self._changed:
+            capture = self._held.pop(context.span_id, None)
+            if not self._exports or not context.trace_flags.sampled or (span.start_time or 0) < self._forked_at:
+                return
+            if self._stopping:
+                self.losses.add(reasons.AFTER_SHUTDOWN)
+                return
+            if len(self._queue) >= MAX_SPANS or self._bytes + SPAN_BYTES > self.settings.queue_bytes:
+                self.losses.add(reasons.QUEUE_FULL)
+                return
+            size = SPAN_BYTES + (capture.size if capture is not None else 0)
+            # The last eighth of the room is for spans alone, so that a call leaves a trace when its content cannot.
+            dropped = capture is not None and self._bytes + size > self.settings.queue_bytes * 7 // 8
+            if dropped:
+                self.losses.add(reasons.QUEUE_FULL_CONTENT)
+                capture, size = None, SPAN_BYTES
+            if not self._queue:
+                self._oldest = time.monotonic()
+            self._queue.append(Waiting(span, capture, size, dropped))
+            self._bytes += size
+            self._taken += 1
+            self._woken = self._woken or self._wakes(span)
+            self._ensure_thread()
+            if self._is_due() or len(self._queue) == 1:
+                self._changed.notify_all()
+
+    def _wakes(self, span: ReadableSpan) -> bool:
+        flush, operation = self.settings.flush, (span.attributes or {}).get(conventions.OPERATION)
+        if flush is Flush.CALL or operation == conventions.RUN_STARTED or span.parent is None or span.parent.is_remote:
+            return True
+        return flush is Flush.TURN and operation == conventions.AGENT_STEP
+
+    def _is_due(self) -> bool:
+        return (
+            self._stopping
+            or self._flush_to > self._done
+            or (
+                bool(self._queue)
+                and (
+                    self._woken
+                    or len(self._queue) >= BATCH_SPANS
+                    or self._bytes >= self.settings.queue_bytes // 4
+                    or time.monotonic() - self._oldest >= DELAYS[self.settings.flush]
+                )
+            )
+        )
+
+    def _ensure_thread(self) -> bool:
+        """Start the thread where there is none; False where the interpreter allows no more. The lock is held."""
+        if self._thread is None:
+            thread = threading.Thread(target=self._work, name="spanreel-export", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:
+                return False
+            self._thread = thread
+        return True
+
+    def _give_up(self) -> None:
+        """What waits is lost; an exporter that is waiting to try again is told to stop."""
+        with self._changed:
+            left = len(self._queue)
+            self._queue.clear()
+            self._done += left
+            if left:
+                self.losses.add(reasons.AT_EXIT, left)
+        self._delivery.shutdown()
+
+    def _log(self, *, now: bool = False) -> None:
+        if self.settings.log is not Log.OFF:
+            self.losses.log(place(self.settings), now=now)
+
+    # -- the thread's side -------------------------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        quieten(threading.current_thread())
+        # Neither our wraps nor other instrumentations may record how the recording leaves.
+        otel.attach(otel.set_value(SUPPRESS, True, otel.set_value(SUPPRESS_HTTP, True)))
+        while batch := self._next_batch():
+            self._delivery.deliver(batch)
+            with self._changed:
+                self._bytes -= sum(waiting.size for waiting in batch)
+                self._done += len(batch)
+                self._changed.notify_all()
+            self._log()
+        self._delivery.shutdown()
+
+    def _next_batch(self) -> list[Waiting]:
+        """The next spans, once it is time; none when all is done."""
+        with self._changed:
+            while not self._is_due():
+                delay = self._oldest + DELAYS[self.settings.flush] - time.monotonic() if self._queue else None
+                self._changed.wait(delay if delay is None else max(delay, 0.001))
+            batch: list[Waiting] = []
+            size = 0
+            while self._queue and len(batch) < BATCH_SPANS and size < REQUEST_BYTES:
+                batch.append(self._queue.popleft())
+                size += batch[-1].size
+            if not self._queue:
+                self._woken = False
+            return batch
+
+
+_pipelines: weakref.WeakSet[Pipeline] = weakref.WeakSet()
+
+
+def _begin_child() -> None:
+    for pipeline in list(_pipelines):
+        pipeline.begin_child()
+
+
+def _shut_down() -> None:
+    for pipeline in list(_pipelines):
+        pipeline.shutdown()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_child)
+atexit.register(_shut_down)

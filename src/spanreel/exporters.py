@@ -1,0 +1,81 @@
+"""Which exporters the settings ask for, made when they are first needed: importing gRPC takes half a second.
+
+Endpoints, headers, timeouts, compression and certificates are read from ``OTEL_*`` by the SDK's exporters themselves.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import logging
+import threading
+from typing import Final
+
+from opentelemetry.sdk.trace.export import ConsoleSpanExporter, SpanExporter
+
+from spanreel.errors import SettingsError
+from spanreel.otlp_file import FileExporter
+from spanreel.redaction import redact_text
+from spanreel.settings import Capture, OtlpProtocol, Settings
+
+GROUP: Final = "opentelemetry_traces_exporter"
+"""The entry points under which packages offer exporters to ``OTEL_TRACES_EXPORTER``."""
+
+
+def exports(settings: Settings) -> bool:
+    """Whether there is anywhere for spans to go."""
+    return not settings.disabled and (settings.file is not None or bool(settings.exporters))
+
+
+def make_exporters(settings: Settings) -> list[SpanExporter]:
+    """The exporters.
+
+    Raises:
+        SettingsError: one that is asked for is not installed.
+    """
+    exporters: list[SpanExporter] = []
+    if settings.file is not None:
+        exporters.append(FileExporter(settings.file))
+    return exporters + [_make(name, settings) for name in settings.exporters]
+
+
+def describe(settings: Settings) -> str:
+    """What records and where to, in one line for the log at start."""
+    version = importlib.metadata.version("spanreel")
+    if settings.disabled or settings.capture is Capture.OFF:
+        return f"spanreel {version} records nothing: switched off"
+    content = "on" if settings.capture is Capture.FULL else "off"
+    return f"spanreel {version} records runs, model calls and tool calls to {place(settings)}, content {content}"
+
+
+def place(settings: Settings) -> str:
+    """Where spans go, in words, without credentials."""
+    places = [f"the file {settings.file}"] if settings.file else []
+    for name in settings.exporters:
+        how = "gRPC" if settings.protocol is OtlpProtocol.GRPC else "HTTP"
+        endpoint = redact_text(settings.endpoint or "")
+        places.append(f"{endpoint} (OTLP over {how})" if name == "otlp" else name)
+    return " and ".join(places) or "nowhere"
+
+
+def quieten(worker: threading.Thread) -> None:
+    """Keep the SDK's exporters from logging each failed attempt of this thread: we say once what was lost."""
+
+    def is_not_ours(record: logging.LogRecord) -> bool:
+        return record.thread != worker.ident
+
+    for name in list(logging.root.manager.loggerDict):
+        if name.startswith("opentelemetry.exporter."):
+            logging.getLogger(name).addFilter(is_not_ours)
+
+
+def _make(name: str, settings: Settings) -> SpanExporter:
+    if name == "console":
+        return ConsoleSpanExporter()
+    if name == "otlp":
+        name = "otlp_proto_grpc" if settings.protocol is OtlpProtocol.GRPC else "otlp_proto_http"
+    found = list(importlib.metadata.entry_points(group=GROUP, name=name))
+    if not found:
+        known = sorted(entry.name for entry in importlib.metadata.entry_points(group=GROUP))
+        raise SettingsError(f"OTEL_TRACES_EXPORTER names {name!r}, which is not installed; installed: {known!r}")
+    exporter: SpanExporter = found[0].load()()
+    return exporter

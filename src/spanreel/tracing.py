@@ -1,0 +1,108 @@
+"""Whose tracer a span gets. The global TracerProvider is never set here: it is the user's, from when there is one.
+
+Until then spans go through a private provider with our own `Pipeline`; the user's spans never pass that.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from opentelemetry import trace
+from opentelemetry.context import Context
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SpanExporter
+from opentelemetry.trace import Span, StatusCode, Tracer
+
+from spanreel.conventions import SCOPE
+from spanreel.export import Capture, Pipeline, finish
+from spanreel.outgoing import STATUS_BYTES, safe_text
+from spanreel.quiet import quietly
+from spanreel.settings import Settings
+
+Hold = Callable[[Span, Capture], None]
+"""Takes what was kept of a call, just before its span ends."""
+
+
+class TracerSource:
+    """Gives tracers. ``tracer_provider`` is where all spans go, where the user says so; ``exporters`` are for tests."""
+
+    def __init__(
+        self, settings: Settings, tracer_provider: Any = None, exporters: Sequence[SpanExporter] | None = None
+    ) -> None:
+        self.settings = settings
+        self._lock = threading.Lock()
+        self._exporters = exporters
+        self._version = importlib.metadata.version("spanreel")
+        self._explicit: Tracer | None = self._tracer_of(tracer_provider) if tracer_provider is not None else None
+        self._users: tuple[Any, Tracer] | None = None
+        self._own: tuple[TracerProvider, Tracer, Pipeline] | None = None
+
+    def tracer_for(self, context: Context | None = None) -> tuple[Tracer, Hold]:
+        """The tracer for a span whose parent is current in this context, and what takes its capture.
+
+        A trace stays where it began: only new roots go to a provider that the user has set since.
+        """
+        if self._explicit is not None:
+            return self._explicit, self._write_now
+        users = _users_provider()
+        if users is None or self._is_own(trace.get_current_span(context)):
+            _, tracer, pipeline = self._private()
+            return tracer, pipeline.hold
+        if self._users is None or self._users[0] is not users:
+            self._users = (users, self._tracer_of(users))
+        return self._users[1], self._write_now
+
+    @property
+    def pipeline(self) -> Pipeline | None:
+        """Our own pipeline, where one has been needed so far."""
+        return self._own[2] if self._own is not None else None
+
+    def flush(self, timeout: float = 5.0) -> bool:
+        """Export what went through our own pipeline; the user's provider is the user's to flush."""
+        return self.pipeline.flush(timeout) if self.pipeline is not None else True
+
+    def shutdown(self, timeout: float | None = None) -> None:
+        """Export what waits and take no more."""
+        if self.pipeline is not None:
+            self.pipeline.shutdown(timeout)
+
+    def _private(self) -> tuple[TracerProvider, Tracer, Pipeline]:
+        with self._lock:
+            if self._own is None:
+                # The pipeline shuts itself down at exit, within a bounded time; the SDK's handler would wait longer.
+                provider = TracerProvider(shutdown_on_exit=False)
+                pipeline = Pipeline(self.settings, self._exporters)
+                provider.add_span_processor(pipeline)
+                self._own = (provider, self._tracer_of(provider), pipeline)
+            return self._own
+
+    def _is_own(self, span: Span) -> bool:
+        """Whether the span came from our private provider."""
+        return self._own is not None and self._own[2].made(span)
+
+    def _tracer_of(self, provider: Any) -> Tracer:
+        tracer: Tracer = provider.get_tracer(SCOPE, self._version)
+        return tracer
+
+    def _write_now(self, span: Span, capture: Capture) -> None:
+        """On the user's provider, what leaves is finished before the span ends."""
+        if not span.is_recording():
+            return
+        with quietly("write what a call kept"):
+            span.set_attributes(finish(capture.attributes(), self.settings))
+        if isinstance(span, ReadableSpan) and span.status.description:
+            with quietly("redact a span's status"):
+                safe = safe_text(span.status.description, STATUS_BYTES)
+                if safe != span.status.description and span.status.status_code is StatusCode.ERROR:
+                    span.set_status(StatusCode.ERROR, safe)
+
+
+def _users_provider() -> Any:
+    """The global provider, where somebody has set one.
+
+    Asked for publicly, it would load what ``OTEL_PYTHON_TRACER_PROVIDER`` names, which is not ours to begin.
+    """
+    return getattr(trace, "_TRACER_PROVIDER", None)
