@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 import pydantic_core
 
-from spanreel.model import Operation
+from spanreel.model import Answer, Operation, Request
 from spanreel.point import ModelProtocol
 from spanreel.protocols import openai_chat
 from spanreel.protocols.providers import provider_of
 
-__all__ = ["PROTOCOLS", "is_exchange", "peek_model", "protocol_named", "provider_of", "recognise"]
+__all__ = ["PROTOCOLS", "as_asked", "is_exchange", "peek_model", "protocol_named", "provider_of", "recognise"]
 
 
 def _table(*protocols: ModelProtocol) -> tuple[ModelProtocol, ...]:
@@ -72,6 +73,15 @@ def protocol_named(name: str) -> ModelProtocol:
 def is_exchange(operation: Operation, body: bytes) -> bool:
     """Whether a body can be a model request of this operation, at a glance: not every POST to ``/responses`` is one."""
     return body.lstrip()[:1] == b"{" and any(name in body for name in _NEEDED.get(operation, ()))
+
+
+def as_asked(protocol: ModelProtocol, request: Request, answer: Answer) -> Answer:
+    """An answer made for another form of request, without what this one did not ask for: a chat stream's usage."""
+    if protocol is not openai_chat or not request.stream or answer.chunks:
+        return answer
+    options = request.provider_fields.get("stream_options")
+    wanted = isinstance(options, dict) and options.get("include_usage") is True
+    return answer if wanted else replace(answer, usage=None)
 
 
 def peek_model(body: bytes) -> str | None:

@@ -61,8 +61,11 @@ def write_body(answer: Answer) -> dict[str, Json]:
     if answer.usage is not None:
         body["usage"] = write_usage(answer.usage)
     rest = dict(answer.provider_fields)
+    # What was kept must not beat what has been put in, or taken out, since.
     if answer.messages:
         rest.pop("choices", None)
+    if answer.usage is None and isinstance(rest.get("usage"), dict):
+        del rest["usage"]
     return overlay(body, rest)
 
 
