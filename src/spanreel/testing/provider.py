@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
 import threading
-from collections.abc import Iterator, Mapping
+import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Self
@@ -17,6 +17,7 @@ from spanreel.testing.script import Script, Scripted
 from spanreel.testing.server import LoopbackServer
 from spanreel.testing.transports import make_transport
 
+_GZIP = 31
 _PREFIXES = {"openai_chat": "chatcmpl-", "openai_responses": "resp_", "openai_embeddings": "embd-"}
 
 
@@ -33,7 +34,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An HTTP answer about to be sent: ``pieces`` of its body, ``delay`` before the first byte, ``hold`` between pieces."""
+    """An HTTP answer about to be sent: the pieces of its body, ``delay`` before the first, ``hold`` between them."""
 
     status: int
     headers: Mapping[str, str]
@@ -46,7 +47,7 @@ class ScriptedProvider:
     """Answers model requests from a script, in the protocol and form (plain or streamed) that each request asks for.
 
     ``script`` is a sequence of answers, given in the order of the requests, or a function from request to answer.
-    ``protocol`` names the one to speak at paths that no protocol claims. ``gzip`` compresses for clients that accept it.
+    ``protocol`` names the one to speak where no protocol claims the path. ``gzip`` compresses for clients that accept it.
 
         with ScriptedProvider([testing.text("hello")]) as provider:      # a server on 127.0.0.1
             openai.OpenAI(base_url=provider.base_url, api_key="none")
@@ -104,9 +105,7 @@ class ScriptedProvider:
         if protocol is None or request is None:
             return _failed(404 if protocol is None else 400, failure)
         if step is None:
-            return _failed(
-                500, f"the script is exhausted: {self._given} answers were scripted, this is request {number}"
-            )
+            return _failed(500, f"the script is exhausted: it has {self._given} answers, this is request {number}")
         scripted = step(request) if callable(step) else step
         scripted = scripted if isinstance(scripted, Scripted) else Scripted(scripted)
         scripted = replace(scripted, answer=self._complete(scripted.answer, request, protocol, number))
@@ -164,14 +163,11 @@ class ScriptedProvider:
         streamed = request.stream and answer.status < 400
         kind = "text/event-stream; charset=utf-8" if streamed else "application/json"
         sent = {"content-type": kind, "x-request-id": f"req_{number}", **scripted.headers}
-        if streamed:
-            pieces = tuple(piece for _, piece in protocol.split(answer))
-        else:
-            pieces = (protocol.write_response(answer),)
+        pieces = [piece for _, piece in protocol.split(answer)] if streamed else [protocol.write_response(answer)]
         if self._gzip and "gzip" in headers.get("accept-encoding", ""):
             sent["content-encoding"] = "gzip"
-            pieces = tuple(_compress(pieces))
-        return Reply(answer.status, sent, pieces, scripted.delay, scripted.hold)
+            pieces = _compress(pieces)
+        return Reply(answer.status, sent, tuple(pieces), scripted.delay, scripted.hold)
 
 
 def _failed(status: int, message: str) -> Reply:
@@ -185,6 +181,8 @@ def _count_words(request: Request) -> int:
     return sum(len(str(part.get("content") or part.get("response") or "").split()) for part in parts)
 
 
-def _compress(pieces: tuple[bytes, ...]) -> Iterator[bytes]:
-    """A gzip member a piece, so that each can be read when it comes."""
-    return (gzip.compress(piece, mtime=0) for piece in pieces)
+def _compress(pieces: Sequence[bytes]) -> list[bytes]:
+    """One gzip stream, flushed after each piece so that each can be read when it comes."""
+    stream = zlib.compressobj(wbits=_GZIP)
+    flushed = [stream.compress(piece) + stream.flush(zlib.Z_SYNC_FLUSH) for piece in pieces[:-1]]
+    return [*flushed, stream.compress(pieces[-1]) + stream.flush()]

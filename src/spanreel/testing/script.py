@@ -1,16 +1,17 @@
-"""The answers that a scripted provider gives, as plain constructors. Who asks, and in which protocol, they do not know."""
+"""The answers that a scripted provider gives, as plain constructors; in which protocol, they do not know."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypedDict, Unpack
 
 from spanreel.model import Answer, Error, ErrorCategory, Json, Message, Request, Usage
 from spanreel.session import ErrorInfo, ModelCall, Session
 from spanreel.session import Message as StoredMessage
 
 _TIMEOUTS = (408, 504)
+_ERROR_TYPES = {429: "rate_limit_exceeded"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,23 +30,38 @@ Script = Sequence[Step] | Callable[[Request], Scripted | Answer]
 """Answers in the order of the requests, or a function that answers every request."""
 
 
-def text(content: str, **options: Any) -> Scripted:
-    """An answer of text; ``options`` as in `answer`.
+class Options(TypedDict, total=False):
+    """What every answer may be given.
+
+    By default it ends by stop or tool_call, has as many tokens as words, and is of the model that was asked for;
+    the rest is as in `Scripted`.
+    """
+
+    finish_reason: str
+    usage: Usage
+    model: str
+    delay: float
+    hold: float
+    headers: Mapping[str, str]
+
+
+def text(content: str, **options: Unpack[Options]) -> Scripted:
+    """An answer of text.
 
     testing.text("hello", delay=200, hold=20)
     """
     return answer(content, **options)
 
 
-def tool_call(name: str, arguments: Json, id: str | None = None, **options: Any) -> Scripted:
+def tool_call(name: str, arguments: Json, id: str | None = None, **options: Unpack[Options]) -> Scripted:
     """An answer that asks for one tool; without an id it gets ``call_1``, ``call_2``, ... when it is given.
 
         testing.tool_call("get_weather", {"city": "Paris"})
 
-    Arguments that are a str are sent as they are, be they JSON or not. ``options`` as in `answer`.
+    Arguments that are a str are sent as they are, be they JSON or not.
     """
     part: dict[str, Json] = {"type": "tool_call", "id": id, "name": name, "arguments": arguments}
-    return _scripted([part], **options)
+    return _scripted([part], options)
 
 
 def answer(
@@ -54,21 +70,18 @@ def answer(
     tool_calls: Sequence[Scripted] = (),
     reasoning: str | None = None,
     refusal: str | None = None,
-    **options: Any,
+    **options: Unpack[Options],
 ) -> Scripted:
     """An answer of several parts: reasoning, text, a refusal, tool calls (made by `tool_call`), each if given.
 
-        testing.answer("Two at once.", tool_calls=[testing.tool_call("add", {"a": 1}), testing.tool_call("add", {"a": 2})])
-
-    Options: ``finish_reason`` (stop or tool_call by default), ``usage`` (by default as many tokens as words), ``model``
-    (by default the one that was asked for), ``delay``, ``hold`` and ``headers`` as in `Scripted`.
+    testing.answer("Both.", tool_calls=[testing.tool_call("add", {"a": 1}), testing.tool_call("add", {"a": 2})])
     """
     parts: list[dict[str, Json]] = []
     for kind, value in (("reasoning", reasoning), ("text", content), ("refusal", refusal)):
         if value is not None:
             parts.append({"type": kind, "content": value})
     parts.extend(part for call in tool_calls for message in call.answer.messages for part in message["parts"])
-    return _scripted(parts, **options)
+    return _scripted(parts, options)
 
 
 def error(status: int, message: str, type: str | None = None, *, delay: float = 0.0, **headers: str) -> Scripted:
@@ -79,10 +92,8 @@ def error(status: int, message: str, type: str | None = None, *, delay: float = 
     if status < 400:
         raise ValueError(f"status {status!r} is no failure: expected one from 400 on")
     category = ErrorCategory.TIMEOUT if status in _TIMEOUTS else ErrorCategory.MODEL
-    kind = type or (
-        "rate_limit_exceeded" if status == 429 else "server_error" if status >= 500 else "invalid_request_error"
-    )
-    failed = Answer(status=status, error=Error(category, kind, message))
+    kind = "server_error" if status >= 500 else _ERROR_TYPES.get(status, "invalid_request_error")
+    failed = Answer(status=status, error=Error(category, type or kind, message))
     return Scripted(failed, delay=delay, headers={name.replace("_", "-"): value for name, value in headers.items()})
 
 
@@ -97,25 +108,17 @@ def from_session(session: Session, run: str | None = None) -> list[Scripted]:
     return [Scripted(_recorded(session, call)) for call in calls if call.http_status or not call.error]
 
 
-def _scripted(
-    parts: list[dict[str, Json]],
-    *,
-    finish_reason: str | None = None,
-    usage: Usage | None = None,
-    model: str | None = None,
-    delay: float = 0.0,
-    hold: float = 0.0,
-    headers: Mapping[str, str] | None = None,
-) -> Scripted:
+def _scripted(parts: list[dict[str, Json]], options: Options) -> Scripted:
     calls = any(part["type"] == "tool_call" for part in parts)
     message: Message = {
         "role": "assistant",
         "parts": parts,
-        "finish_reason": finish_reason or ("tool_call" if calls else "stop"),
+        "finish_reason": options.get("finish_reason") or ("tool_call" if calls else "stop"),
     }
     # The tokens of the request are counted when it comes.
-    usage = usage or Usage(output_tokens=sum(map(_words, parts)))
-    return Scripted(Answer(model=model, messages=(message,), usage=usage), delay, hold, headers or {})
+    usage = options.get("usage") or Usage(output_tokens=sum(map(_words, parts)))
+    given = Answer(model=options.get("model"), messages=(message,), usage=usage)
+    return Scripted(given, options.get("delay", 0.0), options.get("hold", 0.0), options.get("headers", {}))
 
 
 def _words(part: Mapping[str, Json]) -> int:

@@ -51,7 +51,7 @@ def _handler(reply: Answering) -> type[BaseHTTPRequestHandler]:
                 # The client has closed early, which is its right.
                 self.close_connection = True
 
-        do_GET = do_PUT = do_DELETE = do_POST
+        do_GET = do_PUT = do_DELETE = do_POST  # noqa: N815  the names that http.server asks for
 
         def log_message(self, format: str, *arguments: Any) -> None:
             """Stay quiet."""
