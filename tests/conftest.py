@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+os.environ["SPANREEL_STRICT"] = "1"  # faults of ours, which users see as a log line, are raised under test
+
 ROOT = Path(__file__).resolve().parent.parent
 
 CASES_ABSENT = "shared cases not here"

@@ -13,7 +13,6 @@ from spanreel import __version__, cli
 from spanreel.errors import NotIntercepted, ReplayRefused, SpanreelError
 from spanreel.launch import BOOTSTRAP, recorded_environment
 
-
 QUIET = {"SPANREEL_LOG": "off", "OTEL_TRACES_EXPORTER": "none", "OTEL_METRICS_EXPORTER": "none"}
 
 
