@@ -47,15 +47,18 @@ def test_nothing_committed_names(what: str) -> None:
 
 def test_agents_md_names_every_module_and_names_none_that_is_not_there() -> None:
     tree = (ROOT / "AGENTS.md").read_text().partition("## Layout")[2].partition("## Rules")[0]
-    for folder in ("src/spanreel", "collector/spanreel_collector"):
-        listing = tree.partition(f"{folder}/")[2].partition("\n\n")[0]
-        modules = {
-            path.name for path in (ROOT / folder).iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()
-        }
-        missing = {name for name in modules - {"__init__.py", "__main__.py"} if name not in listing}
-        assert missing == set()
-    for name in re.findall(r"^ {2}(?: {2})*([a-z_]+(?:\.py|/))", tree, re.MULTILINE):
-        assert list(ROOT.glob(f"**/{name.rstrip('/')}")), f"{name} is in the tree and not in the repository"
+    named = set(re.findall(r"(?<![\w/])(\w+\.py|\w{3,}/)", tree))
+    for folder in (ROOT / "src" / "spanreel", ROOT / "collector" / "spanreel_collector"):
+        modules = {path.name for path in folder.glob("*.py")} - {"__init__.py", "__main__.py"}
+        packages = {f"{path.parent.name}/" for path in folder.glob("*/__init__.py")}
+        assert modules | packages <= named
+    assert {name for name in named if not list(ROOT.glob(f"[!.]*/**/{name}")) and not (ROOT / name).exists()} == set()
+
+
+def test_spans_are_opened_in_the_boundary_alone() -> None:
+    opening = re.compile(r"\bstart_(?:as_current_)?span\(")
+    files = [*(ROOT / "src").rglob("*.py"), *(ROOT / "collector").rglob("*.py")]
+    assert {file.stem for file in files if opening.search(file.read_text())} == {"boundary"}
 
 
 # -- the lock files --------------------------------------------------------------------------------------------------
