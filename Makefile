@@ -10,7 +10,7 @@ PYTEST := -m pytest --numprocesses=$(WORKERS) --dist=worksteal
 # .venv is environment "a". Each other environment NAME has requirements/env-NAME.txt, lives in .venv-NAME, and runs
 # the tests of TESTS_NAME.
 ENVIRONMENTS := lowest
-TESTS_lowest := tests/test_smoke.py
+TESTS_lowest := tests/test_smoke.py tests/test_circle.py
 
 # In the order in which they are resolved: each keeps to the versions of those before it (see the -c lines).
 LOCKS := uv test env-a dev
