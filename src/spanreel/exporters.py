@@ -12,6 +12,7 @@ from typing import Final
 
 from opentelemetry.sdk.trace.export import ConsoleSpanExporter, SpanExporter
 
+from spanreel import __version__
 from spanreel.errors import SettingsError
 from spanreel.otlp_file import FileExporter
 from spanreel.redaction import redact_text
@@ -40,11 +41,10 @@ def make_exporters(settings: Settings) -> list[SpanExporter]:
 
 def describe(settings: Settings) -> str:
     """What records and where to, in one line for the log at start."""
-    version = importlib.metadata.version("spanreel")
     if settings.disabled or settings.capture is Capture.OFF:
-        return f"spanreel {version} records nothing: switched off"
+        return f"spanreel {__version__} records nothing: switched off"
     content = "on" if settings.capture is Capture.FULL else "off"
-    return f"spanreel {version} records runs, model calls and tool calls to {place(settings)}, content {content}"
+    return f"spanreel {__version__} records runs, model calls and tool calls to {place(settings)}, content {content}"
 
 
 def place(settings: Settings) -> str:

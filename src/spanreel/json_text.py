@@ -52,7 +52,7 @@ def _plain(value: Any) -> Json:
     if isinstance(value, str) or value is None or isinstance(value, (bool, int)):
         return value
     if isinstance(value, float):
-        return value if math.isfinite(value) else pydantic_core.to_jsonable_python(value, inf_nan_mode="strings")
+        return value if math.isfinite(value) else str(json.loads(encode(value)))
     if isinstance(value, Mapping):
         return {key if isinstance(key, str) else str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):

@@ -5,7 +5,6 @@ Until then spans go through a private provider with our own `Pipeline`; the user
 
 from __future__ import annotations
 
-import importlib.metadata
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,6 +15,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SpanExporter
 from opentelemetry.trace import Span, StatusCode, Tracer
 
+from spanreel import __version__
 from spanreel.conventions import SCOPE
 from spanreel.export import Capture, Pipeline, finish
 from spanreel.outgoing import STATUS_BYTES, safe_text
@@ -35,7 +35,7 @@ class TracerSource:
         self.settings = settings
         self._lock = threading.Lock()
         self._exporters = exporters
-        self._version = importlib.metadata.version("spanreel")
+        self._version = __version__
         self._explicit: Tracer | None = self._tracer_of(tracer_provider) if tracer_provider is not None else None
         self._users: tuple[Any, Tracer] | None = None
         self._own: tuple[TracerProvider, Tracer, Pipeline] | None = None
