@@ -98,10 +98,10 @@ class Crossing:
                     self.span.set_status(Status(StatusCode.ERROR, error.message if self.content else None))
             with quietly("hand over what a call kept"):
                 self.hold(self.span)
-        with quietly("end a span"):
-            self.span.end(end_time)
         with quietly("close a turn"):
             self.leave(end_time)
+        with quietly("end a span"):
+            self.span.end(end_time)
 
 
 MOST_ITEMS = 10_000
