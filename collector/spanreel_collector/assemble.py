@@ -1,11 +1,11 @@
-"""Traces -> sessions: root runs are grouped by conversation, written down, and the session's own facts drawn from them."""
+"""Traces -> sessions: root runs are grouped by conversation and written down, the session's facts drawn from them."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from spanreel import conventions as names
@@ -51,43 +51,34 @@ def group(traces: Iterable[Trace]) -> list[Group]:
 
 def assemble(one: Group) -> Session:
     """The session document of a group."""
-    tables = Tables()
     drafts = [draft for root in one.roots for draft in root.all()]
-    ids = _unique_ids(drafts)
-    runs_of_tools = {
-        draft.tool.id: ids[id(draft)] for draft in drafts if draft.tool is not None and draft.parent is not None
-    }
-    runs: list[Run] = []
+    pages = _Pages(_unique_ids(drafts))
+    for draft in drafts:
+        if draft.tool is not None and draft.parent is not None:
+            pages.runs_of_tools[draft.tool.id] = pages.ids[id(draft)]
     for root in one.roots:
         path = (root.record.path if root.record else None) or "root"
-        _write_tree(root, Place(ids[id(root)], path), tables, ids, runs_of_tools, runs)
-    spans = [placed for draft in drafts for placed in (*draft.own(), *draft.around)]
-    said = merge_sessions(root.session for root in one.roots)
-    roots = [run for run in runs if run.parent is None]
-    policy, key_ids = read_redaction(placed.span for placed in spans)
-    origin, baseline = _origin(spans)
-    session = Session(
-        id="s-" + hashlib.sha256(f"{one.kind}:{one.value}".encode("utf-8", "replace")).hexdigest()[:16],
-        key=Key(kind=one.kind, value=one.value),
-        origin=origin,
-        baseline=baseline,
-        user_id=said.user_id,
-        name=said.name,
-        tags=list(said.tags),
-        metadata=dict(said.metadata),
-        started_at=min((run.started_at for run in runs if run.started_at), default=None),
-        ended_at=max((run.ended_at for run in runs if run.ended_at), default=None),
-        status=_status(roots),
-        source=read_source((placed.span for placed in spans), (placed.dialect for placed in spans if placed.dialect)),
-        messages=tables.messages,
-        tools=tables.tools,
-        runs=runs,
-        usage=_usage(runs),
-        fidelity=_fidelity(runs),
-        redaction=Redaction(policy=policy, key_ids=key_ids),
-    )
-    session.replay = judge(session)
-    return session
+        pages.write(root, Place(pages.ids[id(root)], path))
+    return _bind(one, pages, [placed for draft in drafts for placed in (*draft.own(), *draft.around)])
+
+
+@dataclass(eq=False, slots=True)
+class _Pages:
+    """A session's runs while they are written. ``ids`` are the runs' by their drafts' identity."""
+
+    ids: dict[int, str]
+    tables: Tables = field(default_factory=Tables)
+    runs_of_tools: dict[str, str] = field(default_factory=dict)
+    runs: list[Run] = field(default_factory=list)
+
+    def write(self, draft: Draft, place: Place) -> Run:
+        """Write a run, and after it those inside it."""
+        run = write_run(draft, place, self.tables, self.runs_of_tools)
+        self.runs.append(run)
+        for child, path in child_places(draft, place):
+            parent = Parent(run=place.id, tool_call=child.tool.id if child.tool else None)
+            _link_handoff(run, self.write(child, Place(self.ids[id(child)], path, parent)))
+        return run
 
 
 def _unique_ids(drafts: list[Draft]) -> dict[int, str]:
@@ -101,21 +92,34 @@ def _unique_ids(drafts: list[Draft]) -> dict[int, str]:
     return ids
 
 
-def _write_tree(
-    draft: Draft,
-    place: Place,
-    tables: Tables,
-    ids: dict[int, str],
-    runs_of_tools: dict[str, str],
-    runs: list[Run],
-) -> None:
-    run = write_run(draft, place, tables, runs_of_tools)
-    runs.append(run)
-    for child, path in child_places(draft, place):
-        parent = Parent(run=place.id, tool_call=child.tool.id if child.tool else None)
-        before = len(runs)
-        _write_tree(child, Place(ids[id(child)], path, parent), tables, ids, runs_of_tools, runs)
-        _link_handoff(run, runs[before])
+def _bind(one: Group, pages: _Pages, spans: list[Placed]) -> Session:
+    """The document around the runs."""
+    runs = pages.runs
+    said = merge_sessions(root.session for root in one.roots)
+    policy, key_ids = read_redaction(placed.span for placed in spans)
+    origin, baseline = _origin(spans)
+    session = Session(
+        id="s-" + hashlib.sha256(f"{one.kind}:{one.value}".encode("utf-8", "replace")).hexdigest()[:16],
+        key=Key(kind=one.kind, value=one.value),
+        origin=origin,
+        baseline=baseline,
+        user_id=said.user_id,
+        name=said.name,
+        tags=list(said.tags),
+        metadata=dict(said.metadata),
+        started_at=min((run.started_at for run in runs if run.started_at), default=None),
+        ended_at=max((run.ended_at for run in runs if run.ended_at), default=None),
+        status=_status([run for run in runs if run.parent is None]),
+        source=read_source((placed.span for placed in spans), (placed.dialect for placed in spans if placed.dialect)),
+        messages=pages.tables.messages,
+        tools=pages.tables.tools,
+        runs=runs,
+        usage=_usage(runs),
+        fidelity=_fidelity(runs),
+        redaction=Redaction(policy=policy, key_ids=key_ids),
+    )
+    session.replay = judge(session)
+    return session
 
 
 def _link_handoff(run: Run, child: Run) -> None:
@@ -148,10 +152,10 @@ def _usage(runs: list[Run]) -> Usage:
     total = Usage()
     for run in runs:
         for call in run.model_calls():
-            for field in Usage.model_fields:
-                count = getattr(call.usage, field) if call.usage else None
+            for name in Usage.model_fields:
+                count = getattr(call.usage, name) if call.usage else None
                 if count is not None:
-                    setattr(total, field, (getattr(total, field) or 0) + count)
+                    setattr(total, name, (getattr(total, name) or 0) + count)
     return total
 
 
@@ -159,8 +163,12 @@ def _fidelity(runs: list[Run]) -> dict[str, Fidelity]:
     """The gravest state of each kind of field, where it is not whole."""
     worst: dict[str, Fidelity] = {}
     for run in runs:
-        for owner in (run, *run.model_calls(), *run.tool_calls()):
-            for field, state in owner.fidelity.items():
-                if _GRAVITY.index(state) > _GRAVITY.index(worst.get(field, Fidelity.WHOLE)):
-                    worst[field] = state
+        marks = [
+            run.fidelity,
+            *(call.fidelity for call in run.model_calls()),
+            *(call.fidelity for call in run.tool_calls()),
+        ]
+        for name, state in (item for mark in marks for item in mark.items()):
+            if _GRAVITY.index(state) > _GRAVITY.index(worst.get(name, Fidelity.WHOLE)):
+                worst[name] = state
     return worst

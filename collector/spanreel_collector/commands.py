@@ -28,11 +28,11 @@ class Command:
     run: Callable[[argparse.Namespace], int]
 
 
-# -- convert -------------------------------------------------------------------------------------------------------------
+# -- convert ---------------------------------------------------------------------------------------------------------
 
 
 def _configure_convert(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", nargs="+", metavar="FILE", help="OTLP JSON lines, gzip or plain; - is standard input")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="OTLP JSON lines, gzip or plain; - for stdin")
     parser.add_argument(
         "--format", choices=("json", "jsonl"), default="json", help="a JSON list, or one session a line"
     )
@@ -94,7 +94,7 @@ def _plural(noun: str, count: int) -> str:
     return noun if count == 1 else f"{noun}s"
 
 
-# -- show ----------------------------------------------------------------------------------------------------------------
+# -- show ------------------------------------------------------------------------------------------------------------
 
 
 def _configure_show(parser: argparse.ArgumentParser) -> None:

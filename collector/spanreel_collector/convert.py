@@ -21,7 +21,7 @@ from spanreel_collector.trace import Placed
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """Sessions, what could not be read, and how much was skipped, by kind (metrics, logs, spans of no known dialect)."""
+    """Sessions, what could not be read, and how much was skipped, by kind (metrics, logs, unknown spans)."""
 
     sessions: tuple[Session, ...] = ()
     faults: tuple[Fault, ...] = ()

@@ -1,4 +1,4 @@
-"""Runs before they are written down: which calls belong to which run, and which runs are one loop or one conversation."""
+"""Runs before they are written down: which calls belong to which run, which runs are one loop or conversation."""
 
 from __future__ import annotations
 
@@ -40,9 +40,14 @@ class Draft:
 
     @property
     def started(self) -> tuple[int, int]:
-        """When it started, and as the how-many-eth span it came."""
-        own = self.own()
-        return min((placed.started for placed in own), default=0), min((placed.arrival for placed in own), default=0)
+        """When it started (0 where unknown), and as the how-many-eth span it came."""
+        starts = [placed.started for placed in ([self.run] if self.run else self.own()) if placed.started]
+        return min(starts, default=0), min((placed.arrival for placed in self.own()), default=0)
+
+    @property
+    def ended(self) -> int:
+        """When it ended; nanoseconds, 0 where unknown."""
+        return self.run.span.end if self.run else max((placed.span.end for placed in self.own()), default=0)
 
     def own(self) -> list[Placed]:
         """Its own spans: the run's and its calls'."""
@@ -139,14 +144,15 @@ def _above(root: Draft, forest: Forest) -> Iterator[Placed]:
         current = forest.by_id.get(current.parent or "")
 
 
-# -- loops and conversations across traces -------------------------------------------------------------------------------
+# -- loops and conversations across traces ---------------------------------------------------------------------------
 
 
 def join_loops(roots: Iterable[Draft]) -> list[list[Draft]]:
     """Root runs by conversation: lists of runs that continue one another, loops cut into several traces made whole.
 
-    A call whose messages begin with those of an earlier one and its answer continues it: with a tool's result it is the
-    same run, with new words of the user the next run of the conversation. Only agentless runs of unknown session join.
+    A call whose messages begin with those of an earlier one and its answer continues it: with a tool's result it is
+    the same run, with new words of the user the next run of the conversation. Only agentless runs of no known session
+    join.
     """
     conversations: list[list[Draft]] = []
     tails: dict[bytes, list[tuple[list[Draft], Draft]]] = defaultdict(list)

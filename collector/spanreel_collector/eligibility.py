@@ -20,10 +20,8 @@ _REMEDIES = {Fidelity.ABSENT: _CAPTURE, Fidelity.TRUNCATED: _LIMITS, Fidelity.RE
 def judge(session: Session) -> Eligibility:
     """The reasons, each at its JSON pointer in the document; none: eligible."""
     reasons = [reason for number, run in enumerate(session.runs) for reason in _judge_run(run, f"/runs/{number}")]
-    if not any(True for run in session.runs for _ in run.model_calls()):
-        reasons.insert(
-            0, Reason(place="/runs", reason="no model call was recorded", remedy="record the model calls too")
-        )
+    if not any(True for run in session.runs for _ in (*run.model_calls(), *run.tool_calls())):
+        reasons.append(Reason(place="/runs", reason="no call was recorded: there is nothing to answer with"))
     return Eligibility(eligible=not reasons, reasons=reasons)
 
 
@@ -31,21 +29,15 @@ def _judge_run(run: Run, place: str) -> Iterator[Reason]:
     if run.status is Status.UNFINISHED:
         yield Reason(place=place, reason="the run never finished: the recording ends in the middle")
     for number, turn in enumerate(run.turns):
+        last = number == len(run.turns) - 1 and run.status is Status.OK
         if turn.model_call is not None:
             yield from _judge_model_call(turn.model_call, f"{place}/turns/{number}/model_call")
         for index, call in enumerate(turn.tool_calls):
-            last = number == len(run.turns) - 1
-            yield from _judge_tool_call(
-                call, f"{place}/turns/{number}/tool_calls/{index}", ended_run=last and _ended(run)
-            )
+            yield from _judge_tool_call(call, f"{place}/turns/{number}/tool_calls/{index}", last=last)
     for number, side_call in enumerate(run.side_calls):
         yield from _judge_model_call(side_call, f"{place}/side_calls/{number}")
     for number, call in enumerate(run.loose_tool_calls):
-        yield from _judge_tool_call(call, f"{place}/loose_tool_calls/{number}", ended_run=False)
-
-
-def _ended(run: Run) -> bool:
-    return run.status is Status.OK
+        yield from _judge_tool_call(call, f"{place}/loose_tool_calls/{number}", last=False)
 
 
 def _judge_model_call(call: ModelCall, place: str) -> Iterator[Reason]:
@@ -54,25 +46,22 @@ def _judge_model_call(call: ModelCall, place: str) -> Iterator[Reason]:
     for field in ("input", "instructions"):
         state = call.fidelity.get(field)
         if state in (Fidelity.TRUNCATED, Fidelity.ABSENT):
-            reason = f"the {field} is {state.value}: a live request cannot be known again"
+            reason = f"{field} {state.value}: a live request cannot be known again"
             yield Reason(place=f"{place}/{field}", reason=reason, remedy=_REMEDIES[state])
     for field in ("output", "arguments"):
         state = call.fidelity.get(field)
         if state in _REMEDIES:
-            reason = f"the answer's {field} is {state.value}"
+            reason = f"{field} of the answer {state.value}"
             yield Reason(place=f"{place}/{field}", reason=reason, remedy=_REMEDIES[state])
-    if not call.complete and call.error is None and call.status is Status.OK:
-        # A stream that the agent closed early is served as far as it went; that is what the agent saw.
-        return
 
 
-def _judge_tool_call(call: ToolCall, place: str, *, ended_run: bool) -> Iterator[Reason]:
+def _judge_tool_call(call: ToolCall, place: str, *, last: bool) -> Iterator[Reason]:
     if call.kind in _RUNS_ITSELF:
         return
     if not call.executed:
-        # A request that nobody answered, in the last answer of a run that ended well, is how some frameworks give their
-        # output. One that stands in no turn happened before the recording began.
-        if not (ended_run and call.status is Status.UNFINISHED) and call.requested_by is not None:
+        # A request that nobody answered, in the last answer of a run that ended well, is how some frameworks give
+        # their output. One that no recorded model call made happened before the recording began.
+        if not (last and call.status is Status.UNFINISHED) and call.requested_by is not None:
             reason = f"tool {call.name!r} was called, but nothing recorded it: in a replay it would really run"
             yield Reason(place=place, reason=reason, remedy="decorate the tool with @spanreel.tool and record again")
         return
@@ -82,5 +71,5 @@ def _judge_tool_call(call: ToolCall, place: str, *, ended_run: bool) -> Iterator
         state = call.fidelity.get(field)
         lossy = (Fidelity.TRUNCATED, Fidelity.ABSENT) if field == "arguments" else tuple(_REMEDIES)
         if state in lossy:
-            reason = f"the {field} of tool {call.name!r} is {state.value}"
+            reason = f"tool {call.name!r}: {field} {state.value}"
             yield Reason(place=f"{place}/{field}", reason=reason, remedy=_REMEDIES[state])

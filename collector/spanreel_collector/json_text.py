@@ -1,4 +1,4 @@
-"""JSON text from strangers: cut off, too deep, with half a character. Reads what can be read, and says what could not."""
+"""JSON text from strangers: cut off, too deep, with half a character. Reads what can be read."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ def parse_prefix(text: str) -> tuple[Json, int]:
     value = pydantic_core.from_json(text, allow_partial=True)
     depth = 0
     for match in _TOKENS.finditer(text):
-        token = match.group()
-        if token in "[{":
+        bracket = match.group()
+        if bracket in "[{":
             depth += 1
-        elif token in "]}":
+        elif bracket in "]}":
             depth -= 1
     return value, depth
 
@@ -64,12 +64,12 @@ def prune(text: str) -> str:
     pieces: list[str] = []
     depth = kept = 0
     for match in _TOKENS.finditer(text):
-        token = match.group()
-        if token in "[{":
+        bracket = match.group()
+        if bracket in "[{":
             depth += 1
             if depth == DEEPEST + 1:
                 pieces.append(text[kept : match.start()])
-        elif token in "]}":
+        elif bracket in "]}":
             depth -= 1
             if depth == DEEPEST:
                 pieces.append("null")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
 
 from spanreel.model import Fidelity, Json, ModelRecord, ToolRecord
 from spanreel_collector import json_text
@@ -16,13 +17,16 @@ MISSING = object()
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A model's request for a tool call: ``position`` counts those of one answer, ``model`` is the call's number."""
+    """A model's request for a tool call: ``position`` counts those of one answer, ``model`` is the call's number.
+
+    The number is -1 where the request stands only in the history of the first call.
+    """
 
     model: int
     position: int
     call_id: str | None
     name: str
-    arguments: Json
+    arguments: Json = field(hash=False)
 
 
 def read_requests(models: list[Placed]) -> list[Asked]:
@@ -108,7 +112,7 @@ def answer_to(request: Asked, models: list[Placed]) -> Json:
         if isinstance(record, ModelRecord):
             for part in _parts(record.request.messages):
                 if part.get("type") == "tool_call_response" and part.get("id") == request.call_id:
-                    return part["response"] if "response" in part else MISSING
+                    return part.get("response", MISSING)
     return MISSING
 
 
@@ -137,11 +141,11 @@ def _record(tool: Placed) -> ToolRecord:
     return tool.record
 
 
-def _parts(messages: tuple[dict[str, Json], ...]) -> Iterator[dict[str, Json]]:
+def _parts(messages: Iterable[Any]) -> Iterator[dict[str, Json]]:
     for message in messages:
         parts = message.get("parts") if isinstance(message, dict) else None
         for part in parts if isinstance(parts, list) else []:
-            if isinstance(part, dict):
+            if isinstance(part, dict):  # a stranger's message may hold anything
                 yield part
 
 

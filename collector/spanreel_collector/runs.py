@@ -4,25 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Literal
 
-from spanreel.model import Fidelity, Json, Message, ModelRecord, Status, ToolKind, ToolRecord
-from spanreel.session import (
-    AgentInfo,
-    Attempt,
-    Entrypoint,
-    ErrorInfo,
-    ModelCall,
-    Parent,
-    RequestedBy,
-    Run,
-    ToolCall,
-    Turn,
-)
-from spanreel_collector import json_text, requests
+from spanreel.model import Fidelity, Message, ModelRecord, Status, ToolRecord
+from spanreel.session import AgentInfo, Entrypoint, ErrorInfo, ModelCall, Parent, Run, ToolCall, Turn
+from spanreel_collector import json_text
+from spanreel_collector.calls import model_id, recover_tool_call, write_model_call, write_tool_call
 from spanreel_collector.drafts import Draft
-from spanreel_collector.requests import Asked
-from spanreel_collector.tables import Tables, agent_info, error_info, timestamp, usage_info
+from spanreel_collector.requests import Asked, answer_to, earlier_rounds, join, read_requests
+from spanreel_collector.tables import Tables, agent_info, error_info, timestamp
 from spanreel_collector.trace import Placed
 
 
@@ -35,32 +25,47 @@ class Place:
     parent: Parent | None = None
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class _Turns:
-    """A run's turns while they are filled, by index, and the number of the model call that opened each."""
+    """A run's turns while they are filled, by index; ``of_model`` gives the index that a model call's span opened."""
 
+    draft: Draft
+    models: list[Placed]
     turns: dict[int, Turn] = field(default_factory=dict)
     of_model: dict[str, int] = field(default_factory=dict)
 
     def get(self, index: int) -> Turn:
+        """The turn of this index, made where there is none."""
         return self.turns.setdefault(index, Turn(index=index))
+
+    def open(self, placed: Placed, call: ModelCall) -> None:
+        """Open a turn: the recorded one, or the next; two model calls are never in one turn."""
+        index = _turn_index(self.draft, placed)
+        if index is None or index in self.turns:
+            index = max(self.turns, default=-1) + 1
+        self.of_model[placed.id] = index
+        self.get(index).model_call = call
+
+    def in_order(self) -> list[Turn]:
+        """The turns by index."""
+        return [self.turns[index] for index in sorted(self.turns)]
 
 
 def write_run(draft: Draft, place: Place, tables: Tables, runs_of_tools: dict[str, str]) -> Run:
     """The run of the document. ``runs_of_tools`` gives for a tool call's span the run that was made in it."""
-    models = sorted(
-        (placed for placed in draft.models if _opens_turn(placed)), key=lambda placed: _cause(draft, placed)
-    )
-    sides = [placed for placed in draft.models if not _opens_turn(placed)]
+    ordered = sorted(draft.models, key=lambda placed: _cause(draft, placed))
+    models = [placed for placed in ordered if _opens_turn(placed)]
     tools = sorted(draft.tools, key=lambda placed: _cause(draft, placed))
-    status = _status(draft, models)
-    turns = _Turns()
+    turns = _Turns(draft, models)
     for placed in models:
-        index = _free_index(draft, placed, turns)
-        turns.of_model[placed.id] = index
-        turns.get(index).model_call = write_model_call(placed, tables)
-    loose = _write_tool_calls(draft, models, tools, turns, runs_of_tools, status)
-    ends = [placed.span.end for placed in draft.own()]
+        turns.open(placed, write_model_call(placed, tables))
+    status = _status(draft, models)
+    asked = read_requests(models)
+    joined = join(tools, asked, models)
+    loose = [
+        *_place_tool_calls(turns, tools, joined, runs_of_tools),
+        *_recover_tool_calls(turns, asked, set(joined.values())),
+    ]
     record = draft.record
     run = Run(
         id=place.id,
@@ -74,9 +79,9 @@ def write_run(draft: Draft, place: Place, tables: Tables, runs_of_tools: dict[st
         status=status,
         error=error_info(record.error) if record else _last_error(turns),
         started_at=timestamp(draft.started[0]),
-        ended_at=None if status is Status.UNFINISHED else timestamp(draft.run.span.end if draft.run else max(ends)),
-        turns=[turns.turns[index] for index in sorted(turns.turns)],
-        side_calls=[write_model_call(placed, tables) for placed in sides],
+        ended_at=None if status is Status.UNFINISHED else timestamp(draft.ended),
+        turns=turns.in_order(),
+        side_calls=[write_model_call(placed, tables) for placed in ordered if not _opens_turn(placed)],
         loose_tool_calls=loose,
         order=_order(draft, models, tools),
     )
@@ -100,19 +105,11 @@ def _cause(draft: Draft, placed: Placed) -> tuple[int, int]:
     return (index if index is not None else -1), (position if isinstance(position, int) else -1)
 
 
-def _order(draft: Draft, models: list[Placed], tools: list[Placed]) -> str:
+def _order(draft: Draft, models: list[Placed], tools: list[Placed]) -> Literal["cause", "start", "arrival"]:
     calls = [*models, *tools]
     if calls and all(_turn_index(draft, placed) is not None for placed in calls):
         return "cause"
     return "start" if all(placed.span.start for placed in calls) else "arrival"
-
-
-def _free_index(draft: Draft, placed: Placed, turns: _Turns) -> int:
-    """The turn's number: the recorded one, or the next; two model calls are never in one turn."""
-    index = _turn_index(draft, placed)
-    if index is not None and index not in turns.turns:
-        return index
-    return max(turns.turns, default=-1) + 1
 
 
 def _status(draft: Draft, models: list[Placed]) -> Status:
@@ -127,8 +124,8 @@ def _status(draft: Draft, models: list[Placed]) -> Status:
 
 
 def _last_error(turns: _Turns) -> ErrorInfo | None:
-    call = turns.turns[max(turns.turns)].model_call if turns.turns else None
-    return call.error if call is not None else None
+    calls = [turn.model_call for turn in turns.in_order() if turn.model_call is not None]
+    return calls[-1].error if calls else None
 
 
 def _entrypoint(draft: Draft) -> Entrypoint | None:
@@ -140,193 +137,63 @@ def _entrypoint(draft: Draft) -> Entrypoint | None:
     return Entrypoint(argv=argv, callable=record.callable, arguments=json_text.plain(arguments))
 
 
-# -- model calls ---------------------------------------------------------------------------------------------------------
+# -- tool calls ------------------------------------------------------------------------------------------------------
 
 
-def write_model_call(placed: Placed, tables: Tables) -> ModelCall:
-    """The model call of the document; the last attempt gives its answer."""
-    record = placed.record
-    assert isinstance(record, ModelRecord)
-    request, answer = record.request, record.answer
-    absent = record.fidelity.get("output") is Fidelity.ABSENT
-    output = [message for message in (answer.messages if answer else ()) if not absent or message.get("parts")]
-    error = record.error or (answer.error if answer else None)
-    unfinished = placed.span.end == 0 and error is None
-    status = (
-        Status.UNFINISHED if unfinished else Status.ERROR if error and record.status is Status.OK else record.status
-    )
-    return ModelCall(
-        id=record.call_id or placed.id,
-        operation=str(request.operation),
-        provider=record.provider,
-        protocol=record.protocol,
-        model=request.model,
-        response_model=answer.model if answer else None,
-        response_id=answer.response_id if answer else None,
-        settings=json_text.plain(dict(request.settings)),
-        input=tables.add_input(record),
-        output=tables.add_messages(output),
-        tools=tables.add_tools(request.tools),
-        finish_reasons=answer.finish_reasons if answer else [],
-        usage=usage_info(answer.usage if answer else None),
-        streamed=request.stream or bool(answer and answer.streamed),
-        complete=answer.complete if answer else True,
-        chunks=[list(chunk) for chunk in answer.chunks] if answer else [],
-        attempts=[_attempt(one) for one in (*placed.earlier, placed)] if record.call_id else [],
-        request_fields=json_text.plain(dict(request.provider_fields)),
-        provider_fields=json_text.plain(dict(answer.provider_fields)) if answer else {},
-        raw_request=record.raw_request,
-        raw_response=record.raw_response,
-        headers=dict(record.headers),
-        status=status,
-        http_status=answer.status if answer and record.protocol else None,
-        error=error_info(error),
-        started_at=timestamp(placed.started),
-        ended_at=timestamp(placed.span.end),
-        fidelity=dict(record.fidelity),
-    )
-
-
-def _attempt(placed: Placed) -> Attempt:
-    record = placed.record
-    assert isinstance(record, ModelRecord)
-    answer = record.answer
-    return Attempt(
-        started_at=timestamp(placed.span.start),
-        ended_at=timestamp(placed.span.end),
-        status=answer.status if answer else None,
-        error=error_info(record.error or (answer.error if answer else None)),
-        headers=dict(record.headers),
-        provider_fields=json_text.plain(dict(answer.provider_fields)) if answer and answer.status >= 400 else {},
-        raw_response=record.raw_response if answer is None or answer.status >= 400 else None,
-    )
-
-
-# -- tool calls ----------------------------------------------------------------------------------------------------------
-
-
-def _write_tool_calls(
-    draft: Draft,
-    models: list[Placed],
-    tools: list[Placed],
-    turns: _Turns,
-    runs_of_tools: dict[str, str],
-    status: Status,
+def _place_tool_calls(
+    turns: _Turns, tools: list[Placed], joined: dict[str, Asked], runs_of_tools: dict[str, str]
 ) -> list[ToolCall]:
-    """Put the tool calls into their turns; what stands in none comes back."""
-    asked = requests.read_requests(models)
-    joined = requests.join(tools, asked, models)
+    """Put the tool calls that left spans into their turns; what stands in none comes back."""
     loose: list[ToolCall] = []
     for placed in tools:
         request = joined.get(placed.id)
-        call = _write_tool_call(placed, request, models)
+        call = write_tool_call(placed, request, turns.models)
         call.run = runs_of_tools.get(placed.id)
-        index = _turn_of_tool(draft, placed, request, models, turns)
+        index = _turn_of_tool(turns, placed, request)
         (loose if index is None else turns.get(index).tool_calls).append(call)
-    taken = {id(request) for request in joined.values()}
-    for request in asked:
-        if id(request) not in taken:
-            model = models[request.model]
-            call = _recovered(_model_id(model), request, requests.answer_to(request, models), status)
-            turns.get(turns.of_model[model.id]).tool_calls.insert(_place_of(request, turns, model), call)
-    if draft.record is None and models and getattr(models[0].record, "call_id", None) is None:
-        for request, answer in requests.earlier_rounds(models[0]):
-            loose.append(_recovered(f"{models[0].id}.before", request, answer, status))
     return loose
 
 
-def _place_of(request: Asked, turns: _Turns, model: Placed) -> int:
-    """Where among the tool calls of its turn a recovered one belongs: before those that were asked for after it."""
-    calls = turns.get(turns.of_model[model.id]).tool_calls
-    later = [
-        index for index, call in enumerate(calls) if call.requested_by and call.requested_by.position > request.position
-    ]
-    return later[0] if later else len(calls)
-
-
-def _turn_of_tool(
-    draft: Draft, placed: Placed, request: Asked | None, models: list[Placed], turns: _Turns
-) -> int | None:
+def _turn_of_tool(turns: _Turns, placed: Placed, request: Asked | None) -> int | None:
     """The recorded turn; else that of the request, of the model call around it, of the last model call before it.
 
     A run without model calls has one turn that holds all its tool calls.
     """
-    recorded = _turn_index(draft, placed)
+    recorded = _turn_index(turns.draft, placed)
     if recorded is not None:
         return recorded
     if request is not None:
-        return turns.of_model[models[request.model].id]
-    around = draft.asked_in.get(placed.id)
+        return turns.of_model[turns.models[request.model].id]
+    around = turns.draft.asked_in.get(placed.id)
     if around in turns.of_model:
         return turns.of_model[around]
-    if not models:
+    if not turns.models:
         return 0
-    before = [model for model in models if not placed.span.start or model.started <= placed.span.start]
+    start = placed.span.start
+    before = [model for model in turns.models if start == 0 or model.started <= start]
     return turns.of_model[before[-1].id] if before else None
 
 
-def _write_tool_call(placed: Placed, request: Asked | None, models: list[Placed]) -> ToolCall:
-    record = placed.record
-    assert isinstance(record, ToolRecord)
-    fidelity = dict(record.fidelity)
-    arguments, result = record.arguments, record.result
-    if request is not None and fidelity.get("arguments") is Fidelity.ABSENT:
-        arguments, fidelity["arguments"] = request.arguments, Fidelity.RECONSTRUCTED
-    if request is not None and fidelity.get("result") is Fidelity.ABSENT:
-        told = requests.answer_to(request, models)
-        if told is not requests.MISSING:
-            result, fidelity["result"] = told, Fidelity.RECONSTRUCTED
-    position = record.position if record.position is not None else request.position if request else 0
-    unfinished = placed.span.end == 0 and record.error is None
-    return ToolCall(
-        id=placed.id,
-        call_id=record.call_id or (request.call_id if request else None),
-        name=record.name,
-        kind=record.kind,
-        requested=json_text.plain(request.arguments) if request else None,
-        arguments=json_text.plain(arguments),
-        result=json_text.plain(result),
-        status=Status.UNFINISHED if unfinished else record.status,
-        error=error_info(record.error),
-        requested_by=_requested_by(models[request.model], position) if request else None,
-        target=record.target,
-        side_effect=record.side_effect,
-        started_at=timestamp(placed.span.start),
-        ended_at=timestamp(placed.span.end),
-        fidelity=fidelity,
-    )
+def _recover_tool_calls(turns: _Turns, asked: list[Asked], taken: set[Asked]) -> list[ToolCall]:
+    """Put calls that left no span where the requests for them stand; those from before the first request come back."""
+    for request in asked:
+        if request not in taken:
+            model = turns.models[request.model]
+            calls = turns.get(turns.of_model[model.id]).tool_calls
+            call = recover_tool_call(model_id(model), request, answer_to(request, turns.models))
+            later = (index for index, known in enumerate(calls) if _position(known) > request.position)
+            calls.insert(next(later, len(calls)), call)
+    if turns.draft.record is not None or not turns.models or getattr(turns.models[0].record, "call_id", None):
+        return []
+    first = turns.models[0]
+    return [recover_tool_call(f"{first.id}.before", *round_) for round_ in earlier_rounds(first)]
 
 
-def _requested_by(model: Placed, position: int) -> RequestedBy:
-    return RequestedBy(model_call=_model_id(model), position=position)
+def _position(call: ToolCall) -> int:
+    return call.requested_by.position if call.requested_by else -1
 
 
-def _model_id(model: Placed) -> str:
-    return getattr(model.record, "call_id", None) or model.id
-
-
-def _recovered(model_call: str, request: Asked, answer: Json, status: Status) -> ToolCall:
-    """A call that left no span: what the model asked for, and what it was told in a later request."""
-    known = answer is not requests.MISSING
-    return ToolCall(
-        id=f"{model_call}.{request.position}",
-        call_id=request.call_id,
-        name=request.name,
-        kind=ToolKind.FUNCTION,
-        requested=json_text.plain(request.arguments),
-        arguments=json_text.plain(request.arguments),
-        result=json_text.plain(answer) if known else None,
-        status=Status.OK if known else Status.UNFINISHED,
-        requested_by=RequestedBy(model_call=model_call, position=request.position) if request.model >= 0 else None,
-        executed=False,
-        fidelity={
-            "arguments": Fidelity.RECONSTRUCTED,
-            "result": Fidelity.RECONSTRUCTED if known else Fidelity.ABSENT,
-        },
-    )
-
-
-# -- input and output ----------------------------------------------------------------------------------------------------
+# -- input and output ------------------------------------------------------------------------------------------------
 
 
 def _write_ends(run: Run, draft: Draft, models: list[Placed], tables: Tables) -> None:
@@ -334,7 +201,7 @@ def _write_ends(run: Run, draft: Draft, models: list[Placed], tables: Tables) ->
     record = draft.record
     given = {"input": list(record.input), "output": list(record.output)} if record else {"input": [], "output": []}
     shown = {"input": _shown_input(models), "output": _shown_output(models)}
-    fidelity: dict[str, Any] = dict(record.fidelity) if record else {}
+    fidelity = dict(record.fidelity) if record else {}
     for field_name in ("input", "output"):
         absent = fidelity.get(field_name) in (Fidelity.ABSENT, None)
         if not given[field_name] and absent and shown[field_name]:
@@ -360,7 +227,7 @@ def _shown_input(models: list[Placed]) -> list[Message]:
 def _shown_output(models: list[Placed]) -> list[Message]:
     """The last answer, where it asks for no tool."""
     record = models[-1].record if models else None
-    if not isinstance(record, ModelRecord) or record.answer is None or requests.read_requests(models[-1:]):
+    if not isinstance(record, ModelRecord) or record.answer is None or read_requests(models[-1:]):
         return []
     return [message for message in record.answer.messages if message.get("parts")]
 

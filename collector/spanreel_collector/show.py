@@ -168,8 +168,8 @@ def _tokens(usage: Usage | None) -> str:
         return ""
     cached = f" ({usage.cache_read_tokens} cached)" if usage.cache_read_tokens else ""
     reasoned = f" ({usage.reasoning_tokens} reasoning)" if usage.reasoning_tokens else ""
-    known = lambda count: "?" if count is None else str(count)  # noqa: E731 three words, used twice in the next line
-    return f"{known(usage.input_tokens)} in{cached}, {known(usage.output_tokens)} out{reasoned}"
+    came, went = ("?" if count is None else count for count in (usage.input_tokens, usage.output_tokens))
+    return f"{came} in{cached}, {went} out{reasoned}"
 
 
 def _length(started: str | None, ended: str | None) -> str:

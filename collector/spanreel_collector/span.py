@@ -1,4 +1,4 @@
-"""What was exported, as data: spans, their events, and log records. Reading them is `otlp`'s, their meaning the dialects'."""
+"""What was exported, as data: spans and log records. Reading them is `otlp`'s, their meaning the dialects'."""
 
 from __future__ import annotations
 

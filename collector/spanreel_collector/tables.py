@@ -7,7 +7,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from spanreel.model import Agent, Error, ModelRecord, Usage
-from spanreel.session import AgentInfo, ErrorInfo, Message as StoredMessage, Usage as UsageInfo
+from spanreel.session import AgentInfo, ErrorInfo
+from spanreel.session import Message as StoredMessage
+from spanreel.session import Usage as UsageInfo
 from spanreel_collector import json_text
 
 INSTRUCTIONS = {"place": "instructions"}

@@ -1,9 +1,9 @@
-"""A trace as conversion sees it: what each span says, and where it stands. `repair` puts it right, `drafts` reads runs off."""
+"""A trace as conversion sees it: what each span says, and where it stands."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from spanreel.model import ModelRecord, Record, RunRecord, SessionInfo, ToolRecord
 from spanreel_collector.span import RawSpan
@@ -29,7 +29,7 @@ class Placed:
     @property
     def started(self) -> int:
         """When it started, its first attempt included; nanoseconds, 0 where unknown."""
-        return min((placed.span.start for placed in (*self.earlier, self)), default=0)
+        return min(placed.span.start for placed in (*self.earlier, self))
 
 
 Trace = tuple[Placed, ...]
@@ -90,3 +90,24 @@ class Forest:
         for step in walked:
             self._nearest[step] = found
         return self.by_id[found] if found is not None else None
+
+
+def moved(trace: Trace, gone: dict[str, str]) -> Trace:
+    """The trace with the children of spans that are gone under those that took their place."""
+    if not gone:
+        return trace
+
+    def home(parent: str | None) -> str | None:
+        seen = set[str]()
+        while parent in gone and parent not in seen:
+            seen.add(parent)
+            parent = gone[parent]
+        return parent
+
+    moved = []
+    for placed in trace:
+        parent = home(placed.parent)
+        moved.append(
+            replace(placed, parent=None if parent == placed.id else parent) if parent != placed.parent else placed
+        )
+    return tuple(moved)

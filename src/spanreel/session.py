@@ -176,8 +176,8 @@ class Entrypoint(Document):
 class Run(Document):
     """One request to an agent until its final answer. ``result`` is the native result as JSON.
 
-    ``implicit`` says that no agent was around its calls. ``order`` says what its calls are ordered by: the turns and places
-    in answers that were recorded, else their start, else their arrival.
+    ``implicit`` says that no agent was around its calls. ``order`` says what its calls are ordered by: recorded turns
+    and places in answers, else their start, else their arrival.
     """
 
     id: str

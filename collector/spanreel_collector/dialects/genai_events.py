@@ -1,4 +1,4 @@
-"""Content that the GenAI conventions put beside the span: log records and span events, of today and of v1.28 to v1.36."""
+"""Content that the GenAI conventions put beside the span: logs and span events, of today and of v1.28 to v1.36."""
 
 from __future__ import annotations
 

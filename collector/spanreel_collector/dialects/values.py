@@ -1,4 +1,4 @@
-"""Attribute values as dialects meet them: typed look-ups, JSON in strings, messages; with the fidelity of what was read."""
+"""Attribute values as dialects meet them: typed look-ups, JSON in strings, messages; with their fidelity."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def tools(value: Json) -> tuple[tuple[ToolDefinition, ...], Fidelity]:
 
 
 def _items(value: Json, parts_depth: int) -> tuple[list[Any], Fidelity]:
-    """The list that an attribute holds; of cut text without the part (at this depth of brackets) the cut went through."""
+    """The list that an attribute holds; of cut text, without the part that the cut went through."""
     if isinstance(value, list):
         return json_text.plain(value), Fidelity.WHOLE
     if not isinstance(value, str):

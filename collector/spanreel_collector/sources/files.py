@@ -1,4 +1,4 @@
-"""Files of OTLP JSON lines, as the Collector's file exporter and spanreel write them; compressed or not, cut off or not."""
+"""Files of OTLP JSON lines, as the Collector's file exporter and spanreel write them, whole or cut off."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
+from spanreel.model import Json
 from spanreel_collector import json_text
 from spanreel_collector.otlp import read_request
+from spanreel_collector.sources.references import resolve
 from spanreel_collector.span import Batch, Fault
 
 STDIN = "-"
@@ -33,7 +35,8 @@ def read_file(path: str) -> Iterator[Batch]:
             for number, line in enumerate(_lines(raw), 1):
                 text = line.strip().removeprefix(_BOM)
                 if text:
-                    yield read_line(text, f"{name}:{number}")
+                    batch = read_line(text, f"{name}:{number}")
+                    yield batch if path == STDIN else resolve(batch, Path(path).parent)
     except (OSError, EOFError, zlib.error) as error:
         yield Batch(faults=(Fault(f"{name}:{number + 1}", f"cannot be read on: {error}"),))
 
@@ -47,7 +50,7 @@ def read_line(text: bytes, place: str) -> Batch:
         return Batch(faults=(Fault(place, reason),))
 
 
-def _parse(text: bytes) -> json_text.Json:
+def _parse(text: bytes) -> Json:
     try:
         return json_text.parse(text)
     except ValueError as error:

@@ -1,0 +1,122 @@
+"""Several spans of one thing made one: views of a model call, its attempts, a tool's spans, a workflow's wrapping."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+
+from spanreel.conventions import SECOND_VIEW
+from spanreel.model import ModelRecord, Record, RunRecord, ToolRecord, TurnRecord
+from spanreel_collector.merging import fill_model, fill_run, fill_tool, has_answer
+from spanreel_collector.trace import Forest, Placed, Trace, moved
+
+
+def fold_second_views(trace: Trace) -> Trace:
+    """Two spans of one model call, one inside the other, become one: the fuller, with what only the other says.
+
+    One call it is where ours says so, where the response ids are equal, or where one has content, the other none.
+    """
+    forest = Forest(trace)
+    current = dict(forest.by_id)
+    gone: dict[str, str] = {}
+    for placed in trace:
+        outer_then = forest.model_above(placed)
+        if not isinstance(placed.record, ModelRecord) or outer_then is None:
+            continue
+        outer, inner = current.get(gone.get(outer_then.id, outer_then.id)), current[placed.id]
+        if outer is None or outer.id == inner.id or not _one_call(outer, inner):
+            continue
+        survivor, other = (inner, outer) if _richness(inner) > _richness(outer) else (outer, inner)
+        record = fill_model(survivor.record, other.record)
+        parent = outer.parent if survivor is inner else survivor.parent
+        current[survivor.id] = replace(survivor, record=record, parent=parent)
+        gone[other.id] = survivor.id
+        current.pop(other.id)
+    return moved(tuple(current[placed.id] for placed in trace if placed.id in current), gone)
+
+
+def fold_attempts(trace: Trace) -> Trace:
+    """The attempts of one model call become one: the last gives the answer, the others stand before it."""
+    calls: dict[str, list[Placed]] = defaultdict(list)
+    for placed in trace:
+        if isinstance(placed.record, ModelRecord) and placed.record.call_id:
+            calls[placed.record.call_id].append(placed)
+    gone: dict[str, str] = {}
+    last: dict[str, Placed] = {}
+    for attempts in calls.values():
+        ordered = sorted(attempts, key=_attempt)
+        final = ordered[-1]
+        last[final.id] = replace(final, earlier=tuple(ordered[:-1]), parent=ordered[0].parent)
+        gone.update({placed.id: final.id for placed in ordered[:-1]})
+    return moved(tuple(last.get(placed.id, placed) for placed in trace if placed.id not in gone), gone)
+
+
+def fold_nested_tools(trace: Trace) -> Trace:
+    """A tool's span directly inside another's of the same name is its second view, as an MCP client's is."""
+    forest = Forest(trace)
+    gone: dict[str, str] = {}
+    fuller: dict[str, Placed] = {}
+    for placed in trace:
+        outer = next(forest.records_above(placed), None)
+        if not isinstance(placed.record, ToolRecord) or outer is None or not isinstance(outer.record, ToolRecord):
+            continue
+        if placed.record.name == outer.record.name and placed.id != outer.id:
+            target = gone.get(outer.id, outer.id)
+            base = fuller.get(target, forest.by_id[target])
+            fuller[target] = replace(base, record=fill_tool(base.record, placed.record))
+            gone[placed.id] = target
+    return moved(tuple(fuller.get(placed.id, placed) for placed in trace if placed.id not in gone), gone)
+
+
+def fold_wrappers(trace: Trace) -> Trace:
+    """A nameless run (a workflow) around exactly one run and nothing else is that run's wrapping, not a request."""
+    forest = Forest(trace)
+    inside: dict[str, list[Placed]] = defaultdict(list)
+    for placed in trace:
+        if placed.record is not None and not isinstance(placed.record, TurnRecord):
+            above = next(forest.records_above(placed), None)
+            if above is not None:
+                inside[above.id].append(placed)
+    folded: dict[str, Placed] = {}
+    for placed in trace:
+        below = inside[placed.id]
+        if _is_wrapper(placed) and len(below) == 1 and isinstance(below[0].record, RunRecord):
+            folded[placed.id] = replace(placed, record=None)
+            inner = folded.get(below[0].id, below[0])
+            folded[inner.id] = fill_run(inner, placed)
+    return tuple(folded.get(placed.id, placed) for placed in trace)
+
+
+def _one_call(outer: Placed, inner: Placed) -> bool:
+    if SECOND_VIEW in inner.span.attributes or SECOND_VIEW in outer.span.attributes:
+        return True
+    first, second = _response_id(outer.record), _response_id(inner.record)
+    if first and second:
+        return first == second
+    return not (_has_content(outer.record) and _has_content(inner.record))
+
+
+def _richness(placed: Placed) -> tuple[bool, bool]:
+    """Ours can be replayed byte by byte; else content counts."""
+    record = placed.record
+    return isinstance(record, ModelRecord) and record.call_id is not None, _has_content(record)
+
+
+def _has_content(record: Record | None) -> bool:
+    if not isinstance(record, ModelRecord):
+        return False
+    return bool(record.request.messages) or has_answer(record)
+
+
+def _response_id(record: Record | None) -> str | None:
+    return record.answer.response_id if isinstance(record, ModelRecord) and record.answer else None
+
+
+def _attempt(placed: Placed) -> tuple[int, int, int]:
+    record = placed.record
+    return (record.attempt if isinstance(record, ModelRecord) else 0), placed.span.start, placed.arrival
+
+
+def _is_wrapper(placed: Placed) -> bool:
+    record = placed.record
+    return isinstance(record, RunRecord) and record.agent.name is None and record.run_id is None

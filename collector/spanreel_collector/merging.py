@@ -1,0 +1,86 @@
+"""Two records of one thing made one: what the first does not say is taken from the second."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any, TypeVar
+
+from spanreel.model import Answer, Fidelity, ModelRecord, Record, RunRecord, Status, ToolRecord, Usage
+from spanreel_collector.trace import Placed
+
+_T = TypeVar("_T")
+
+
+def fill_run(placed: Placed, other: Placed) -> Placed:
+    """The run with what only the other span says of it."""
+    record, said = placed.record, other.record
+    if not isinstance(record, RunRecord) or not isinstance(said, RunRecord):
+        return placed
+    fidelity = dict(record.fidelity)
+    for field in ("input", "output"):
+        if not getattr(record, field) and getattr(said, field):
+            fidelity.pop(field, None)
+            if field in said.fidelity:
+                fidelity[field] = said.fidelity[field]
+    filled = _fill(record, said, ("input", "output", "arguments", "argv", "callable", "error"))
+    if record.status is Status.OK and said.status not in (Status.OK, Status.UNFINISHED):
+        filled = replace(filled, status=said.status)
+    session = placed.session if placed.session.id else other.session
+    return replace(placed, record=replace(filled, fidelity=fidelity), session=session)
+
+
+def fill_tool(record: Record | None, other: ToolRecord) -> Record | None:
+    """The tool call with what only the other record says of it."""
+    if not isinstance(record, ToolRecord):
+        return record
+    fidelity = dict(record.fidelity)
+    taken: dict[str, Any] = {}
+    for field in ("arguments", "result"):
+        if fidelity.get(field) is Fidelity.ABSENT and other.fidelity.get(field) is not Fidelity.ABSENT:
+            taken[field] = getattr(other, field)
+            del fidelity[field]
+    return replace(_fill(record, other, ("call_id", "description")), **taken, fidelity=fidelity)
+
+
+def fill_model(record: Record | None, other: Record | None) -> Record | None:
+    """The model call with what only the other record says of it."""
+    if not isinstance(record, ModelRecord) or not isinstance(other, ModelRecord):
+        return record
+    fidelity = dict(record.fidelity)
+    request, answer = record.request, record.answer
+    if not request.messages and other.request.messages:
+        request = replace(request, messages=other.request.messages, instructions=other.request.instructions)
+        fidelity.pop("input", None)
+    request = _fill(request, other.request, ("model", "tools"))
+    request = replace(request, settings={**other.request.settings, **request.settings})
+    if answer is None:
+        answer = other.answer
+    elif other.answer is not None:
+        answer = _fill_answer(answer, other.answer)
+    if has_answer(replace(record, answer=answer)) and not has_answer(record):
+        fidelity.pop("output", None)
+    filled = _fill(record, other, ("provider", "host", "port", "run_id", "turn_index"))
+    return replace(filled, request=request, answer=answer, fidelity=fidelity)
+
+
+def has_answer(record: ModelRecord) -> bool:
+    """Whether the answer's content was recorded."""
+    return record.answer is not None and any(message.get("parts") for message in record.answer.messages)
+
+
+def _fill_answer(answer: Answer, other: Answer) -> Answer:
+    usage = answer.usage
+    if usage is None or other.usage is None:
+        usage = usage or other.usage
+    else:
+        usage = _fill(usage, other.usage, tuple(field.name for field in fields(Usage)))
+    messages = answer.messages if any(m.get("parts") for m in answer.messages) else other.messages or answer.messages
+    return replace(_fill(answer, other, ("response_id", "model")), usage=usage, messages=messages)
+
+
+def _fill(value: _T, other: Any, names: tuple[str, ...]) -> _T:
+    """The value with these fields of the other where its own are empty."""
+    taken = {
+        name: getattr(other, name) for name in names if getattr(value, name) in (None, ()) and getattr(other, name)
+    }
+    return replace(value, **taken) if taken else value  # type: ignore[type-var]
