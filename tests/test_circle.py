@@ -105,7 +105,7 @@ def circle(tmp_path_factory: pytest.TempPathFactory) -> Circle:
 
 
 def test_a_recorded_run_becomes_a_session_with_two_turns(circle: Circle) -> None:
-    session = json.loads(circle.session.read_text())
+    (session,) = json.loads(circle.session.read_text())
     (run,) = session["runs"]
     assert (run["agent"]["name"], run["status"], len(run["turns"])) == ("care", "ok", 2)
     (call,) = run["turns"][0]["tool_calls"]

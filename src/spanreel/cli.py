@@ -154,9 +154,9 @@ def configure_run(parser: argparse.ArgumentParser) -> None:
 def run_command(options: argparse.Namespace) -> int:
     """Become the command, with every Python process in it instrumented."""
     command = options.command
-    if command[:1] == ["-m"]:
+    if command[:1] == ["-m"] and len(command) > 1:
         command = [sys.executable, *command]
-    if not command or command[-1] == "-m":
+    if command in ([], ["-m"]):
         return complain("no command to run; for example: spanreel run -- python app.py", USAGE)
     if command[0].startswith("-"):
         return complain(f"unknown option {command[0]!r}; for example: spanreel run -- python app.py", USAGE)

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import importlib
 import platform
+import sys
 from collections.abc import Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, distributions, version
 from typing import Final
 
-from spanreel import __version__
 from spanreel.clients import CLIENTS
 from spanreel.export import describe
 from spanreel.frameworks import FRAMEWORKS
@@ -40,8 +40,8 @@ def examine() -> Iterator[str]:
         SettingsError: a setting of the environment that cannot be read, which is the first thing to mend.
     """
     settings = read_settings()
-    yield f"spanreel {__version__}, Python {platform.python_version()}"
     yield describe(settings)
+    yield f"  by Python {platform.python_version()} at {sys.executable}"
     instrument(settings=settings)
     try:
         for library, targets in known_targets().items():
