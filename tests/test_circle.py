@@ -5,7 +5,6 @@ Small enough to run in every environment: today's libraries, and the oldest that
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -13,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from spanreel import testing
+from spanreel import load_sessions, testing
+from spanreel.model import Status
 
 AGENT = """
 import json, os, sys
@@ -105,16 +105,12 @@ def circle(tmp_path_factory: pytest.TempPathFactory) -> Circle:
 
 
 def test_a_recorded_run_becomes_a_session_with_two_turns(circle: Circle) -> None:
-    (session,) = json.loads(circle.session.read_text())
-    (run,) = session["runs"]
-    assert (run["agent"]["name"], run["status"], len(run["turns"])) == ("care", "ok", 2)
-    (call,) = run["turns"][0]["tool_calls"]
-    assert (call["name"], call["arguments"], call["result"]) == (
-        "refund",
-        {"order": 17, "amount": 12.5},
-        "refunded 12.5",
-    )
-    assert [turn["model_call"]["streamed"] for turn in run["turns"]] == [True, True]
+    (session,) = load_sessions(circle.session)
+    (run,) = session.runs
+    assert (run.agent.name, run.status, len(run.turns)) == ("care", Status.OK, 2)
+    (call,) = run.turns[0].tool_calls
+    assert (call.name, call.arguments, call.result) == ("refund", {"order": 17, "amount": 12.5}, "refunded 12.5")
+    assert [call.streamed for call in run.model_calls()] == [True, True]
 
 
 def test_a_session_is_shown_to_people(circle: Circle) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -57,6 +58,7 @@ def test_the_command_line_imports_nothing_of_the_collector_and_no_framework() ->
         (["replay", "session.json"], "end with -- python app.py, or give --entry module:function"),
         (["replay", "session.json", "--entry", "app"], "--entry 'app' is not of the form module:function"),
         (["replay", "session.json", "--allow", "db", "--", "x"], "--allow 'db' is not of the form host:port"),
+        (["replay", "session.json", "--entry", "a:b", "--", "x"], "leave out either it or the command"),
         (["replay", "session.json", "--rep", "x", "--", "x"], "unrecognized arguments: --rep x"),
         (["doctor", "now"], "unrecognized arguments: now"),
     ],
@@ -84,6 +86,25 @@ def test_our_errors_are_one_line_and_an_exit_code(
     monkeypatch.setattr(cli, "OWN_COMMANDS", (failing,))
     assert cli.main(["fail"]) == code
     assert capsys.readouterr().err == "spanreel: no\n"
+
+
+def test_a_session_that_is_not_there_is_named_and_refused_before_anything_runs(tmp_path: Path) -> None:
+    done = spanreel("replay", str(tmp_path / "none.json#0"), "--", sys.executable, "-c", "print('ran')")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert f"cannot read {str(tmp_path / 'none.json')!r}: No such file or directory" in done.stderr
+
+
+def test_doctor_says_what_is_wrapped_where_it_goes_and_what_is_out_of_reach() -> None:
+    said = spanreel("doctor", OTEL_TRACES_EXPORTER="otlp", OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:9").stdout
+    assert "http://127.0.0.1:9" in said
+    assert re.search(r"wrapped: openai-agents \S+: (\d+) of \1 points", said)
+    assert re.search(r"out of reach: requests \S+: model calls over it are not recorded", said)
+
+
+def test_doctor_names_the_setting_that_cannot_be_read() -> None:
+    done = spanreel("doctor", SPANREEL_CAPTURE="some")
+    assert done.returncode == 1
+    assert done.stderr.startswith("spanreel: SPANREEL_CAPTURE is 'some'")
 
 
 def test_a_command_that_does_not_exist_is_named_and_exits_127() -> None:

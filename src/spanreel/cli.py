@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import Final, NoReturn, Protocol
 
 from spanreel import __version__
@@ -190,6 +191,8 @@ def replay_command(options: argparse.Namespace) -> int:
     """Run the command, or call the entry, with a recorded session in the place of the world."""
     if not options.command and not options.entry:
         return complain("nothing to replay with: end with -- python app.py, or give --entry module:function", USAGE)
+    if options.command and options.entry:
+        return complain("--entry calls the function itself: leave out either it or the command after --", USAGE)
     if options.entry and ":" not in options.entry:
         return complain(f"--entry {options.entry!r} is not of the form module:function", USAGE)
     for address in options.allow:
@@ -198,13 +201,17 @@ def replay_command(options: argparse.Namespace) -> int:
             return complain(f"--allow {address!r} is not of the form host:port", USAGE)
     from spanreel.replay import runner
 
-    session, _, run = options.session.partition("#")
-    return runner.replay_command(
-        session,
-        run or None,
-        options.command,
-        runner.Options(report=options.report, entry=options.entry, allow=tuple(options.allow)),
-    )
+    session, run = split_run(options.session)
+    chosen = runner.Options(report=options.report, entry=options.entry, allow=tuple(options.allow))
+    return runner.replay_command(session, run, options.command, chosen)
+
+
+def split_run(address: str) -> tuple[str, str | None]:
+    """The file and the run of ``SESSION#RUN``; a file may itself have a # in its name."""
+    if "#" not in address or Path(address).exists():
+        return address, None
+    session, _, run = address.rpartition("#")
+    return session, run or None
 
 
 # -- doctor ----------------------------------------------------------------------------------------------------------
