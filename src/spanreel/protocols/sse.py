@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import Final
 
+from spanreel.model import Json
 from spanreel.point import Piece
+
+EVENT: Final = "$event"
+"""In a recorded chunk: an event of another form than its protocol's, ``{"name"?, "data"?, "other"?, "ended"?}``."""
 
 # Atomic groups: a lone CRLF must not count as a CR line followed by an LF line.
 _BLANK_LINE = re.compile(rb"(?>\r\n|\n|\r)(?>\r\n|\n|\r)+")
@@ -53,6 +58,19 @@ def write_event(event: Event) -> bytes:
         lines.extend(f"data: {line}" for line in event.data.split("\n"))
     text = "\n".join(lines)
     return (text + "\n\n" if event.ended else text).encode("utf-8", "replace")
+
+
+def describe(event: Event) -> dict[str, Json]:
+    """An event as JSON, without its time."""
+    described: dict[str, Json] = {"name": event.name, "data": event.data, "other": list(event.other)}
+    described = {key: value for key, value in described.items() if value not in (None, [])}
+    return described if event.ended else {**described, "ended": False}
+
+
+def rebuild(time: float, described: Mapping[str, Json]) -> Event:
+    """The inverse of `describe`."""
+    other = described.get("other") or ()
+    return Event(time, described.get("name"), described.get("data"), tuple(other), described.get("ended") is not False)
 
 
 def _event(block: bytes, time: float, ended: bool) -> Event:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from spanreel.model import Answer, Json, Message, Usage
+from spanreel.model import Answer, Json, Message
 from spanreel.protocols.openai_chat.messages import read_answer, write_answer
 from spanreel.protocols.openai_errors import describe_error
+from spanreel.protocols.openai_usage import read_usage, write_chat_usage
 from spanreel.protocols.residue import keep, kept, overlay, residue
 
 CHOICE: Final = "$choice"
@@ -36,6 +37,8 @@ _READ_REASON = {
 def read_body(body: Mapping[str, Json]) -> Answer:
     """Read a completion; one without choices is an answer without messages."""
     identity, model, usage = body.get("id"), body.get("model"), body.get("usage")
+    if usage is None and isinstance(body.get("x_groq"), dict):
+        usage = body["x_groq"].get("usage")
     answer = Answer(
         response_id=identity if isinstance(identity, str) else None,
         model=model if isinstance(model, str) else None,
@@ -59,7 +62,7 @@ def write_body(answer: Answer) -> dict[str, Json]:
         "choices": [_write_choice(message, index) for index, message in enumerate(answer.messages)],
     }
     if answer.usage is not None:
-        body["usage"] = write_usage(answer.usage)
+        body["usage"] = write_chat_usage(answer.usage)
     rest = dict(answer.provider_fields)
     # What was kept must not beat what has been put in, or taken out, since.
     if answer.messages:
@@ -67,36 +70,6 @@ def write_body(answer: Answer) -> dict[str, Json]:
     if answer.usage is None and isinstance(rest.get("usage"), dict):
         del rest["usage"]
     return overlay(body, rest)
-
-
-def read_usage(usage: Mapping[str, Json]) -> Usage:
-    """Token counts; those of the cache and of reasoning from the details, or from where gateways put them."""
-    given, taken = _object(usage.get("prompt_tokens_details")), _object(usage.get("completion_tokens_details"))
-    return Usage(
-        input_tokens=_count(usage.get("prompt_tokens")),
-        output_tokens=_count(usage.get("completion_tokens")),
-        cache_read_tokens=_first(
-            given.get("cached_tokens"), usage.get("cached_tokens"), usage.get("prompt_cache_hit_tokens")
-        ),
-        cache_write_tokens=_first(given.get("cache_write_tokens"), usage.get("cache_creation_input_tokens")),
-        reasoning_tokens=_first(taken.get("reasoning_tokens"), usage.get("reasoning_tokens")),
-    )
-
-
-def write_usage(usage: Usage) -> dict[str, Json]:
-    """Token counts as the provider writes them."""
-    counts: dict[str, Json] = {
-        "prompt_tokens": usage.input_tokens or 0,
-        "completion_tokens": usage.output_tokens or 0,
-        "total_tokens": (usage.input_tokens or 0) + (usage.output_tokens or 0),
-    }
-    given = {"cached_tokens": usage.cache_read_tokens, "cache_write_tokens": usage.cache_write_tokens}
-    given = {key: value for key, value in given.items() if value is not None}
-    if given:
-        counts["prompt_tokens_details"] = given
-    if usage.reasoning_tokens is not None:
-        counts["completion_tokens_details"] = {"reasoning_tokens": usage.reasoning_tokens}
-    return counts
 
 
 def _read_choices(choices: Json) -> tuple[Message, ...]:
@@ -127,15 +100,3 @@ def _write_choice(message: Message, index: int) -> dict[str, Json]:
     written = "tool_calls" if reason == "tool_call" else reason
     choice = {"index": index, "message": write_answer(message), "logprobs": None, "finish_reason": written}
     return overlay(choice, around)
-
-
-def _object(value: Json) -> Mapping[str, Json]:
-    return value if isinstance(value, dict) else {}
-
-
-def _count(value: Json) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _first(*values: Json) -> int | None:
-    return next((value for value in map(_count, values) if value is not None), None)

@@ -19,12 +19,9 @@ from spanreel.protocols.openai_chat.answers import read_body, write_body
 from spanreel.protocols.openai_chat.deltas import Joined, Positions, Shown, choice_index, find, hide
 from spanreel.protocols.openai_errors import write_error
 from spanreel.protocols.residue import overlay, residue, same, write_json
-from spanreel.protocols.sse import Event, read_events, write_event
+from spanreel.protocols.sse import EVENT, Event, describe, read_events, rebuild, write_event
 
 DONE: Final = "[DONE]"
-EVENT: Final = "$event"
-"""In a chunk: the parts of an event of another form than ours, ``{"name"?, "data"?, "other"?, "ended"?}``."""
-
 # Fields of a choice that are recorded with every chunk.
 _DIRECT = ("index", "delta")
 _WORDS = re.compile(r"\s*\S+|\s+")
@@ -78,17 +75,6 @@ def _parse(event: Event) -> dict[str, Json] | None:
     return chunk
 
 
-def _describe(event: Event) -> dict[str, Json]:
-    described: dict[str, Json] = {"name": event.name, "data": event.data, "other": list(event.other)}
-    described = {key: value for key, value in described.items() if value}
-    return described if event.ended else {**described, "ended": False}
-
-
-def _rebuild(time: float, described: Mapping[str, Json]) -> Event:
-    other = described.get("other") or ()
-    return Event(time, described.get("name"), described.get("data"), tuple(other), described.get("ended") is not False)
-
-
 def _record(
     read: Sequence[tuple[Event, dict[str, Json] | None]], joined: Joined, body: Mapping[str, Json]
 ) -> Iterator[list[Json]]:
@@ -99,7 +85,7 @@ def _record(
     previous: dict[str, Json] = {}
     for event, chunk in read:
         if chunk is None:
-            yield [event.time, {EVENT: _describe(event)}]
+            yield [event.time, {EVENT: describe(event)}]
             continue
         hidden = dict(chunk)
         if "choices" in chunk:
@@ -132,7 +118,7 @@ def _restore(chunks: Sequence[list[Json]], body: Mapping[str, Json]) -> list[Eve
             joined.add(chunk_body)
             events.append(Event(time, data=write_json(chunk_body).decode()))
         else:
-            events.append(_rebuild(time, fields))
+            events.append(rebuild(time, fields))
     return events if chunks and same(joined.body().get("choices"), body.get("choices")) else None
 
 

@@ -1,0 +1,60 @@
+"""Token counts as OpenAI and its likes write them, in the names of chat completions or of responses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from spanreel.model import Json, Usage
+
+
+def read_usage(usage: Mapping[str, Json]) -> Usage:
+    """Token counts by either set of names; cache and reasoning from the details, or from where gateways put them."""
+    given = _object(usage.get("prompt_tokens_details")) or _object(usage.get("input_tokens_details"))
+    taken = _object(usage.get("completion_tokens_details")) or _object(usage.get("output_tokens_details"))
+    return Usage(
+        input_tokens=_first(usage.get("prompt_tokens"), usage.get("input_tokens")),
+        output_tokens=_first(usage.get("completion_tokens"), usage.get("output_tokens")),
+        cache_read_tokens=_first(
+            given.get("cached_tokens"), usage.get("cached_tokens"), usage.get("prompt_cache_hit_tokens")
+        ),
+        cache_write_tokens=_first(given.get("cache_write_tokens"), usage.get("cache_creation_input_tokens")),
+        reasoning_tokens=_first(taken.get("reasoning_tokens"), usage.get("reasoning_tokens")),
+    )
+
+
+def write_chat_usage(usage: Usage) -> dict[str, Json]:
+    """Token counts of a chat completion; the details only where they are known."""
+    counts: dict[str, Json] = {
+        "prompt_tokens": usage.input_tokens or 0,
+        "completion_tokens": usage.output_tokens or 0,
+        "total_tokens": (usage.input_tokens or 0) + (usage.output_tokens or 0),
+    }
+    given = {"cached_tokens": usage.cache_read_tokens, "cache_write_tokens": usage.cache_write_tokens}
+    given = {key: value for key, value in given.items() if value is not None}
+    if given:
+        counts["prompt_tokens_details"] = given
+    if usage.reasoning_tokens is not None:
+        counts["completion_tokens_details"] = {"reasoning_tokens": usage.reasoning_tokens}
+    return counts
+
+
+def write_responses_usage(usage: Usage) -> dict[str, Json]:
+    """Token counts of a response, always with the details that the SDK reads."""
+    given: dict[str, Json] = {"cached_tokens": usage.cache_read_tokens or 0}
+    if usage.cache_write_tokens is not None:
+        given["cache_write_tokens"] = usage.cache_write_tokens
+    return {
+        "input_tokens": usage.input_tokens or 0,
+        "input_tokens_details": given,
+        "output_tokens": usage.output_tokens or 0,
+        "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens or 0},
+        "total_tokens": (usage.input_tokens or 0) + (usage.output_tokens or 0),
+    }
+
+
+def _object(value: Json) -> Mapping[str, Json]:
+    return value if isinstance(value, dict) else {}
+
+
+def _first(*values: Json) -> int | None:
+    return next((value for value in values if isinstance(value, int) and not isinstance(value, bool)), None)
