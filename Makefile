@@ -53,7 +53,8 @@ lock: .venv/installed ## resolve the lock files again (UPGRADE=--upgrade for tod
 	$(COMPILE) requirements/test.in -o requirements/test.txt
 	$(COMPILE) pyproject.toml requirements/env-a.in -o requirements/env-a.txt
 	$(COMPILE) requirements/dev.in -o requirements/dev.txt
-	$(COMPILE) --resolution lowest-direct pyproject.toml requirements/env-lowest.in -o requirements/env-lowest.txt
+	@# --upgrade: what is locked already would be kept, though lower has been permitted since.
+	$(COMPILE) --upgrade --resolution lowest-direct pyproject.toml requirements/env-lowest.in -o requirements/env-lowest.txt
 
 clean: ## remove what the other targets made
 	rm -rf .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage* \
