@@ -12,9 +12,9 @@ import wrapt
 from opentelemetry import context as otel
 from opentelemetry.context import set_value
 
-from spanreel import boundary as boundaries
 from spanreel import driving
 from spanreel.model import Agent, Message, SessionInfo, Status, ToolKind
+from spanreel.playing import current_player
 from spanreel.point import Kind, Point, RunRequest, RunResult, ToolRequest, ToolResult
 from spanreel.rebuilding import hints_of, rebuild_arguments, rebuild_value
 from spanreel.scope import SESSION_KEY
@@ -114,7 +114,7 @@ class tool:  # noqa: N801  # used as a decorator and in `with`, where functions'
 
     @result.setter
     def result(self, value: Any) -> None:
-        player = boundaries.player_here() if self.served else None
+        player = current_player() if self.served else None
         if player is not None:
             player.refuse(f"the block of spanreel.tool({self.name!r}) ran although `served` was true")
         self._result = value

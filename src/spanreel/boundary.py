@@ -6,9 +6,8 @@ Holds the process-wide boundary that decorators and wraps go through.
 from __future__ import annotations
 
 import secrets
-import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -18,20 +17,17 @@ from opentelemetry.context import Context, set_value
 from opentelemetry.trace import Span, SpanKind, Tracer
 
 from spanreel import conventions
-from spanreel.capture import ExchangeCapture, RecordCapture, http_error
+from spanreel.capture import ExchangeCapture, RecordCapture
 from spanreel.crossing import Crossing
+from spanreel.keeping import RunKept, ToolKept
 from spanreel.model import (
     Agent,
-    Error,
     ErrorCategory,
-    Fidelity,
     Operation,
     RunRecord,
     SessionInfo,
-    Status,
     ToolRecord,
 )
-from spanreel.playing import current_player
 from spanreel.point import (
     ClientPoint,
     HttpRequest,
@@ -65,7 +61,6 @@ from spanreel.scope import (
     with_scope,
 )
 from spanreel.settings import Capture, Settings
-from spanreel.snapshot import Snapshot, snapshot
 from spanreel.start_attributes import agent_attributes, exchange_attributes, titled, tool_attributes
 from spanreel.tracing import TracerSource
 
@@ -117,67 +112,32 @@ class Boundary:
         )
         scope = RunScope(live=live, span=span, context=current, session=session, parent=parent)
         scope.context = with_scope(current, span, scope)
-        record = RunRecord(run_id=live.id, path=path, agent=request.agent)
+        kept = RunKept(RunRecord(run_id=live.id, path=path, agent=request.agent), self.content, read_result)
         if span.is_recording():
             span.set_attributes({conventions.RUN_ID: live.id, conventions.RUN_PATH: path})
-            record = self._start_record(record, request, root=parent is None)
-            self._say_started(tracer, hold, scope, record, player)
+            kept.start(request, root=parent is None)
+            self._say_started(tracer, hold, scope, kept, player)
         crossing = Crossing(
             span=span,
             context=scope.context,
-            hold=lambda ended: hold(ended, RecordCapture(record, self.content, _size(record))),
-            keep=lambda *_: None,
+            hold=hold,
+            kept=kept,
             leave=lambda end: self._leave_run(scope, end, player),
             content=self.content,
         )
-
-        def keep(result: Any, error: Error | None, status: Status) -> None:
-            nonlocal record
-            record = self._end_record(record, result, error, status, read_result)
-
-        crossing.keep = keep
         return crossing, scope
 
-    def _start_record(self, record: RunRecord, request: RunRequest, root: bool) -> RunRecord:
-        if not self.content:
-            return record
-        return replace(
-            record,
-            input=request.input() if callable(request.input) else request.input,
-            arguments=snapshot(request.arguments).value if request.arguments else None,
-            argv=tuple(sys.orig_argv) if root else None,
-            callable=request.callable,
-        )
-
-    def _end_record(
-        self,
-        record: RunRecord,
-        result: Any,
-        error: Error | None,
-        status: Status,
-        read_result: Callable[[Any], RunResult],
-    ) -> RunRecord:
-        record = replace(record, status=status, error=error)
-        if error is not None:
-            return record
-        read = read_result(result)
-        if status is Status.OK:
-            record = replace(record, status=read.status)
-        return replace(record, output=read.output, result=snapshot(read.value).value) if self.content else record
-
-    def _say_started(
-        self, tracer: Tracer, hold: Hold, scope: RunScope, record: RunRecord, player: Player | None
-    ) -> None:
+    def _say_started(self, tracer: Tracer, hold: Hold, scope: RunScope, kept: RunKept, player: Player | None) -> None:
         started = tracer.start_span(
             conventions.RUN_STARTED,
             context=scope.context,
             attributes={
-                **self._said(conventions.RUN_STARTED, record.agent, scope.session, player),
+                **self._said(conventions.RUN_STARTED, scope.live.agent, scope.session, player),
                 conventions.RUN_ID: scope.live.id,
                 conventions.RUN_PATH: scope.live.path,
             },
         )
-        hold(started, RecordCapture(replace(record, started_only=True), self.content, _size(record)))
+        hold(started, kept.started())
         started.end()
 
     def _leave_run(self, scope: RunScope, end_time: int, player: Player | None) -> None:
@@ -275,17 +235,12 @@ class Boundary:
         crossing = Crossing(
             span=span,
             context=set_value(BUSY_KEY, True, context),
-            hold=lambda ended: hold(ended, capture),
-            keep=lambda *_: None,
+            hold=hold,
+            kept=capture,
             leave=lambda end: leave_exchange(run, turn, end),
             category=ErrorCategory.MODEL,
             content=self.content,
         )
-
-        def keep(_result: Any, error: Error | None, status: Status) -> None:
-            capture.error, capture.outcome = error, status
-
-        crossing.keep = keep
         crossing.told = lambda _result, error: self._remember_failure(failures, capture, turn, span, error)
         return crossing, capture, run.live if run else implicit_run(current)
 
@@ -340,7 +295,6 @@ class Boundary:
             },
         )
         scope = ToolScope(run or getattr(outer, "run", None), request, span)
-        context = with_scope(current, span, scope)
         record = ToolRecord(
             name=request.name,
             call_id=request.call_id,
@@ -354,25 +308,13 @@ class Boundary:
             record = replace(record, arguments=request.arguments)
         crossing = Crossing(
             span=span,
-            context=context,
-            hold=lambda ended: hold(ended, RecordCapture(record, self.content, _size(record))),
-            keep=lambda *_: None,
+            context=with_scope(current, span, scope),
+            hold=hold,
+            kept=ToolKept(record, self.content, scope, read_result),
             leave=lambda end: leave_turn(turn, end),
             category=ErrorCategory.TOOL,
             content=self.content,
         )
-
-        def keep(result: Any, error: Error | None, status: Status) -> None:
-            nonlocal record
-            if status is not Status.OK and scope.failure is None:
-                record = replace(record, status=status, error=error, fidelity={"result": Fidelity.ABSENT})
-                return
-            read = read_result(result)
-            taken = snapshot(read.value) if self.content else Snapshot(None)
-            status = status if error else read.status
-            record = replace(record, status=status, error=error, target=read.target, result=taken.value)
-
-        crossing.keep = keep
         crossing.noticed = lambda: scope.failure
         return crossing, scope
 
@@ -404,22 +346,5 @@ def installed() -> Boundary | None:
     return _boundary
 
 
-def player_here() -> Player | None:
-    """The replay that this call belongs to. Raises ReplayStop where that is not to be known."""
-    return current_player()
-
-
-def note_status(capture: ExchangeCapture, status: int, headers: Mapping[str, str]) -> Error | None:
-    """Keep an answer's status and headers; from 400 on it is an error."""
-    capture.status, capture.headers = status, headers
-    return http_error(status) if status >= 400 else None
-
-
 def _hold_nothing(_span: Span, _capture: Any) -> None:
     """What an unrecorded span keeps."""
-
-
-def _size(record: RunRecord | ToolRecord) -> int:
-    """A cheap estimate of what a record holds, in bytes: strings at the top, a nominal sum for the rest."""
-    values = record.arguments if isinstance(record, ToolRecord) else (record.arguments, record.result, record.output)
-    return 256 + len(str(values)) if values is not None else 256

@@ -79,6 +79,14 @@ class ExchangeCapture:
         """Bytes held."""
         return len(self.request.body) + self.kept + len(self.body or b"")
 
+    def end(self, _result: Any, error: Error | None, status: Status) -> None:
+        """The exchange has ended, well or with an error."""
+        self.error, self.outcome = error, status
+
+    def capture(self) -> ExchangeCapture:
+        """What is handed over when the span ends."""
+        return self
+
     def add(self, at: float, piece: bytes) -> None:
         """Keep a piece of the body; past the limit the newest is dropped and counted."""
         if self.kept + len(piece) > self.limit:

@@ -14,13 +14,14 @@ from opentelemetry.context import Context
 from opentelemetry.trace import Span, Status, StatusCode
 
 from spanreel import conventions, model
+from spanreel.keeping import Kept
 from spanreel.model import Error, ErrorCategory
 from spanreel.quiet import quietly
 
 
 @dataclass(eq=False, slots=True)
 class Crossing:
-    """A boundary being crossed. ``keep(result, error, status)`` completes what was kept, ``leave(end_time)`` tidies up.
+    """A boundary being crossed. ``kept`` is completed and held when the span ends, ``leave(end_time)`` tidies up.
 
     ``told(result, error)`` hears of the end first; ``noticed()`` is an exception that was swallowed on the way.
 
@@ -29,8 +30,8 @@ class Crossing:
 
     span: Span
     context: Context
-    hold: Callable[[Span], None]
-    keep: Callable[[Any, Error | None, model.Status], None]
+    hold: Callable[[Span, Any], None]
+    kept: Kept
     leave: Callable[[int], None]
     control_flow: tuple[str, ...] = ()
     errors: Mapping[str, ErrorCategory] = field(default_factory=dict)
@@ -91,13 +92,13 @@ class Crossing:
         end_time = time.time_ns()
         if self.span.is_recording():
             with quietly("keep what a call returned"):
-                self.keep(result, error, status)
+                self.kept.end(result, error, status)
             with quietly("set a span's status"):
                 if error is not None:
                     self.span.set_attribute(conventions.ERROR_TYPE, error.type)
                     self.span.set_status(Status(StatusCode.ERROR, error.message if self.content else None))
             with quietly("hand over what a call kept"):
-                self.hold(self.span)
+                self.hold(self.span, self.kept.capture())
         with quietly("close a turn"):
             self.leave(end_time)
         with quietly("end a span"):

@@ -17,7 +17,7 @@ from spanreel import boundary as boundaries
 from spanreel.boundary import Boundary
 from spanreel.crossing import Crossing
 from spanreel.model import Agent
-from spanreel.playing import rebuild_error
+from spanreel.playing import current_player, rebuild_error
 from spanreel.point import (
     Failure,
     Kind,
@@ -195,7 +195,7 @@ def open_passage(
 ) -> Passage | None:
     """Open the crossing of a call; None where nothing is to be recorded or replayed, or the call is none of ours."""
     boundary = boundaries.installed()
-    player = boundaries.player_here()
+    player = current_player()
     if boundary is None or (player is None and not boundary.records):
         return None
     passage, read = None, False
@@ -237,7 +237,7 @@ def _rewritten(bound: inspect.BoundArguments, arguments: Mapping[str, Any]) -> i
     return bound
 
 
-def _open_run(  # noqa: PLR0913, PLR0917 - what a call is made of
+def _open_run(  # noqa: PLR0913 - what a call is made of
     boundary: Boundary,
     player: Player | None,
     point: Point,

@@ -10,9 +10,10 @@ from opentelemetry import context as otel
 from opentelemetry.context import _SUPPRESS_INSTRUMENTATION_KEY, get_value
 
 from spanreel import boundary as boundaries
-from spanreel.capture import ExchangeCapture
+from spanreel.capture import ExchangeCapture, http_error
 from spanreel.crossing import Crossing
 from spanreel.model import Error, Operation
+from spanreel.playing import current_player
 from spanreel.point import ClientPoint, HttpAnswer, HttpRequest, LiveRun, ModelProtocol, Player
 from spanreel.protocols import is_exchange, recognise
 from spanreel.quiet import quietly
@@ -74,7 +75,7 @@ def open_exchange(client: ClientPoint, args: tuple[Any, ...], kwargs: dict[str, 
     context = otel.get_current()
     if get_value(BUSY_KEY, context) or get_value(_SUPPRESS_INSTRUMENTATION_KEY, context):
         return None
-    player = boundaries.player_here()
+    player = current_player()
     if player is None and not boundary.records:
         return None
     with quietly("open a model call"):
@@ -93,7 +94,7 @@ def open_exchange(client: ClientPoint, args: tuple[Any, ...], kwargs: dict[str, 
 class Exchange:
     """A model request under way: the tap that its response passes."""
 
-    def __init__(  # noqa: PLR0913, PLR0917 - what one exchange is made of
+    def __init__(  # noqa: PLR0913 - what one exchange is made of
         self,
         client: ClientPoint,
         protocol: ModelProtocol,
@@ -128,7 +129,8 @@ class Exchange:
         """The response is here: keep its body if it has been read, else tap the stream that is to come."""
         with quietly("keep a model's answer"):
             status = self.client.read_status(response)
-            self._error = boundaries.note_status(self.capture, status, self.client.read_headers(response))
+            self.capture.status, self.capture.headers = status, self.client.read_headers(response)
+            self._error = http_error(status) if status >= 400 else None
             body = self.client.read_body(response)
             if body is None:
                 proxy = AsyncBody if self.client.is_async else SyncBody

@@ -1,0 +1,95 @@
+"""What a run or a tool call keeps between its start and its end: a record that grows, and the capture it becomes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from spanreel.capture import RecordCapture
+from spanreel.model import Error, Fidelity, RunRecord, Status, ToolRecord
+from spanreel.point import RunRequest, RunResult, ToolResult
+from spanreel.scope import ToolScope
+from spanreel.snapshot import snapshot
+
+
+class Kept(Protocol):
+    """What a crossing keeps; a model call's is the exchange itself."""
+
+    def end(self, result: Any, error: Error | None, status: Status) -> None:
+        """The call has ended."""
+        ...
+
+    def capture(self) -> Any:
+        """What is handed over when the span ends."""
+        ...
+
+
+@dataclass(eq=False, slots=True)
+class RunKept:
+    """A run's record. ``content`` is whether any content is kept."""
+
+    record: RunRecord
+    content: bool
+    read_result: Callable[[Any], RunResult]
+
+    def start(self, request: RunRequest, *, root: bool) -> None:
+        """Take the input as it is now; of a root run also how the process was started."""
+        if self.content:
+            self.record = replace(
+                self.record,
+                input=request.input() if callable(request.input) else request.input,
+                arguments=snapshot(request.arguments).value if request.arguments else None,
+                argv=tuple(sys.orig_argv) if root else None,
+                callable=request.callable,
+            )
+
+    def started(self) -> RecordCapture:
+        """What is known so far."""
+        return RecordCapture(replace(self.record, started_only=True), self.content, size_of(self.record.arguments))
+
+    def end(self, result: Any, error: Error | None, status: Status) -> None:
+        """Take the result as it is now."""
+        self.record = replace(self.record, status=status, error=error)
+        if error is None:
+            read = self.read_result(result)
+            if status is Status.OK:
+                self.record = replace(self.record, status=read.status)
+            if self.content:
+                self.record = replace(self.record, output=read.output, result=snapshot(read.value).value)
+
+    def capture(self) -> RecordCapture:
+        """The whole record."""
+        size = size_of(self.record.arguments) + size_of(self.record.result)
+        return RecordCapture(self.record, self.content, size)
+
+
+@dataclass(eq=False, slots=True)
+class ToolKept:
+    """A tool call's record. An exception that the framework swallowed leaves both an error and a result."""
+
+    record: ToolRecord
+    content: bool
+    scope: ToolScope
+    read_result: Callable[[Any], ToolResult]
+
+    def end(self, result: Any, error: Error | None, status: Status) -> None:
+        """Take the result as it is now."""
+        if status is not Status.OK and self.scope.failure is None:
+            self.record = replace(self.record, status=status, error=error, fidelity={"result": Fidelity.ABSENT})
+            return
+        read = self.read_result(result)
+        value = snapshot(read.value).value if self.content else None
+        status = status if error else read.status
+        self.record = replace(self.record, status=status, error=error, target=read.target, result=value)
+
+    def capture(self) -> RecordCapture:
+        """The whole record."""
+        size = size_of(self.record.arguments) + size_of(self.record.result)
+        return RecordCapture(self.record, self.content, size)
+
+
+def size_of(value: Any) -> int:
+    """About how many bytes a JSON value takes, for the bound of the queue."""
+    return 64 + len(value if isinstance(value, str) else str(value))
