@@ -63,7 +63,9 @@ def _write(sessions: Sequence[Session], form: str, out: str | None) -> None:
             indent = 2 if form == "json" else None
             _replace(folder / f"{session.id}.{form}", write_session(session, indent=indent) + "\n")
     else:
-        _replace(Path(out), _text(sessions, form))
+        # One session is one document, as `replay` and people want it.
+        single = form == "json" and len(sessions) == 1
+        _replace(Path(out), write_session(sessions[0], indent=2) + "\n" if single else _text(sessions, form))
 
 
 def _text(sessions: Sequence[Session], form: str) -> str:

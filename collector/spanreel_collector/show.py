@@ -13,6 +13,7 @@ from spanreel_collector import json_text
 
 _STEP = "  "
 _SHORTEST = 40
+_MEDIA = ("blob", "uri", "file")
 _BOLD, _DIM, _RED, _PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[0m"
 
 
@@ -138,8 +139,10 @@ def _said(message: Message) -> str:
             found.append(f"-> {part.get('name')}({_short(part.get('arguments'))})")
         elif kind == "tool_call_response":
             found.append(f"= {_short(part.get('response'))}")
-        else:
-            found.append(f"[{kind}]")
+        elif kind in _MEDIA:
+            found.append(f"[{part.get('modality') or kind}]")
+        elif kind in ("server_tool_call", "server_tool_call_response"):
+            found.append(f"[{part.get('name') or kind}]")
     return " ".join(found)
 
 

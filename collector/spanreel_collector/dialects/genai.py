@@ -5,6 +5,8 @@ Usage is read on model calls only: on agents it repeats that of the calls below 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from spanreel import conventions as names
 from spanreel.model import (
     Agent,
@@ -58,6 +60,23 @@ _LISTS = {"stop_sequences": names.REQUEST_STOP_SEQUENCES, "encoding_formats": na
 _RESPONSE_FIELDS = {
     "service_tier": "openai.response.service_tier",
     "system_fingerprint": "openai.response.system_fingerprint",
+}
+
+_USAGE = {
+    "input_tokens": (names.USAGE_INPUT_TOKENS, "gen_ai.usage.prompt_tokens"),
+    "output_tokens": (names.USAGE_OUTPUT_TOKENS, "gen_ai.usage.completion_tokens"),
+    "cache_read_tokens": (
+        names.USAGE_CACHE_READ_TOKENS,
+        "gen_ai.usage.cache_read_input_tokens",
+        "gen_ai.usage.details.cache_read_tokens",
+    ),
+    "cache_write_tokens": (
+        names.USAGE_CACHE_WRITE_TOKENS,
+        "gen_ai.usage.cache_creation.input_tokens",
+        "gen_ai.usage.cache_creation_input_tokens",
+        "gen_ai.usage.details.cache_write_tokens",
+    ),
+    "reasoning_tokens": (names.USAGE_REASONING_TOKENS, "gen_ai.usage.details.reasoning_tokens"),
 }
 
 
@@ -153,25 +172,15 @@ def _with_reasons(messages: tuple[Message, ...], reasons: list[str]) -> list[Mes
 
 def _read_usage(attributes: Attributes) -> Usage | None:
     usage = Usage(
-        input_tokens=values.integer(attributes, names.USAGE_INPUT_TOKENS, "gen_ai.usage.prompt_tokens"),
-        output_tokens=values.integer(attributes, names.USAGE_OUTPUT_TOKENS, "gen_ai.usage.completion_tokens"),
-        cache_read_tokens=values.integer(attributes, names.USAGE_CACHE_READ_TOKENS),
-        cache_write_tokens=values.integer(
-            attributes, names.USAGE_CACHE_WRITE_TOKENS, "gen_ai.usage.cache_creation.input_tokens"
-        ),
-        reasoning_tokens=values.integer(attributes, names.USAGE_REASONING_TOKENS),
+        **{field: values.integer(attributes, *keys) for field, keys in _USAGE.items()},
     )
     if usage == Usage():
         return None
     cached = (usage.cache_read_tokens or 0) + (usage.cache_write_tokens or 0)
     if usage.input_tokens is not None and cached > usage.input_tokens:
         # More from the cache than in all: the writer counted the provider's way, without what was cached.
-        return Usage(usage.input_tokens + cached, *_rest(usage))
+        return replace(usage, input_tokens=usage.input_tokens + cached)
     return usage
-
-
-def _rest(usage: Usage) -> tuple[int | None, int | None, int | None, int | None]:
-    return usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens, usage.reasoning_tokens
 
 
 def _read_settings(attributes: Attributes) -> dict[str, Json]:
