@@ -16,9 +16,7 @@ from typing import Any
 
 from spanreel.errors import RecordedFailure, ReplayStop
 from spanreel.point import Player, RecordedError
-
-GUARD_VARIABLE = "SPANREEL_REPLAY_GUARD"
-"""Environment: ``deny:<pid>`` in children of a replayed process; they must not run anything live."""
+from spanreel.settings import REPLAY_GUARD
 
 _current: ContextVar[Player | None] = ContextVar("spanreel_player", default=None)
 _lock = threading.Lock()
@@ -48,7 +46,7 @@ def current_player() -> Player | None:
             "start it with contextvars.copy_context().run"
         )
     if _denied:
-        raise ReplayStop(f"this process was started by a replayed one ({GUARD_VARIABLE}); nothing runs live in it")
+        raise ReplayStop(f"this process was started by a replayed one ({REPLAY_GUARD}); nothing runs live in it")
     return None
 
 
@@ -82,7 +80,7 @@ def leave(player: Player) -> None:
 def read_guard() -> None:
     """Read from the environment whether this process is the child of a replayed one."""
     global _denied
-    word, _, process = os.environ.get(GUARD_VARIABLE, "").partition(":")
+    word, _, process = os.environ.get(REPLAY_GUARD, "").partition(":")
     # A process that replaces itself (exec) keeps its id, and is still the one that may replay.
     _denied = word == "deny" and process != str(os.getpid())
 

@@ -1,1 +1,6 @@
-"""The replay of a recorded session: matching, answers, verdicts. Public through `spanreel.replay(...)`."""
+"""The replay of a recorded session: matching, answers, verdicts, and what keeps everything else from running."""
+
+from spanreel.replay.child import activate_from_environment
+from spanreel.replay.runner import replay
+
+__all__ = ["activate_from_environment", "replay"]

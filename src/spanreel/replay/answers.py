@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from typing import Final
 
 from spanreel.model import Answer, Error, ErrorCategory, Request, Status
@@ -16,6 +17,8 @@ RETRY_AT_ONCE: Final = {"retry-after-ms": "1"}
 """SDKs read it as how long to sleep before the next attempt."""
 NO_RETRY: Final = {"x-should-retry": "false"}
 """SDKs read it as the server's word that another attempt is of no use; the recording has none."""
+JSON: Final = "application/json"
+EVENTS: Final = "text/event-stream; charset=utf-8"
 
 
 def model_answer(slot: ModelSlot, attempt: int, protocol: ModelProtocol, request: Request) -> HttpAnswer:
@@ -24,19 +27,21 @@ def model_answer(slot: ModelSlot, attempt: int, protocol: ModelProtocol, request
     Raises:
         Exception: the failure to connect that was recorded as the last attempt, as the HTTP client would raise it.
     """
-    last = attempt == slot.attempts - 1
-    answer = answer_of(slot.session, slot.call) if last else _attempt_answer(slot.call.attempts[attempt])
-    if slot.call.protocol not in (None, protocol.NAME):
+    call, last = slot.call, attempt == slot.attempts - 1
+    told = call if last else call.attempts[attempt]
+    answer = answer_of(slot.session, call) if last else _attempt_answer(call.attempts[attempt])
+    same = call.protocol in (None, protocol.NAME)
+    if not same:
         answer = without_provider_fields(answer)
     if last and answer.status < 400 and answer.error is not None and not answer.messages:
         raise rebuild_error(RecordedError(answer.error.type, answer.error.message, ErrorCategory.MODEL))
-    if answer.status >= 400:
-        headers = {"content-type": "application/json", **(NO_RETRY if last else RETRY_AT_ONCE)}
-        return HttpAnswer(answer.status, headers, [(0.0, protocol.write_response(answer))])
-    if request.stream:
+    headers = _headers(told.headers, answer.status, last=last)
+    if same and told.raw_response is not None:
+        return HttpAnswer(answer.status, headers, [(0.0, told.raw_response.encode())])
+    if answer.status < 400 and request.stream:
         pieces = [(0.0, piece) for _, piece in protocol.split(answer)]
-        return HttpAnswer(answer.status, {"content-type": "text/event-stream; charset=utf-8"}, pieces)
-    return HttpAnswer(answer.status, {"content-type": "application/json"}, [(0.0, protocol.write_response(answer))])
+        return HttpAnswer(answer.status, {**headers, "content-type": EVENTS}, pieces)
+    return HttpAnswer(answer.status, {**headers, "content-type": JSON}, [(0.0, protocol.write_response(answer))])
 
 
 def tool_answer(call: ToolCall) -> ToolResult | RecordedError:
@@ -44,6 +49,14 @@ def tool_answer(call: ToolCall) -> ToolResult | RecordedError:
     if call.status is Status.ERROR and call.error is not None:
         return RecordedError(call.error.type or "Exception", call.error.message, call.error.category)
     return ToolResult(copy.deepcopy(call.result), call.status, call.target)
+
+
+def _headers(recorded: Mapping[str, str], status: int, *, last: bool) -> dict[str, str]:
+    """The recorded headers, with advice on retrying that leads to the recorded number of attempts, without sleeping."""
+    headers = {name.lower(): value for name, value in recorded.items() if "retry" not in name.lower()}
+    if status < 400:
+        return headers
+    return {**headers, **(NO_RETRY if last else RETRY_AT_ONCE)}
 
 
 def _attempt_answer(attempt: Attempt) -> Answer:

@@ -30,6 +30,7 @@ from spanreel.replay.canonical import canonical, first_difference
 from spanreel.replay.casting import Casting, Role
 from spanreel.replay.events import Event, Happening, Subject, contrast, describe, told
 from spanreel.replay.matching import LiveModel, LiveTool, Match, Miss, match_model, match_tool
+from spanreel.replay.naming import name_of
 from spanreel.replay.outcome import compare_outcome
 from spanreel.replay.recording import ModelSlot, Recording, Slot, ToolSlot
 from spanreel.session import Run, Session
@@ -40,7 +41,8 @@ Redact = Callable[[Json], Json]
 _RUNNING = (ToolKind.AGENT, ToolKind.HANDOFF)
 
 
-def _as_it_is(value: Json) -> Json:
+def as_it_is(value: Json) -> Json:
+    """Of a recording that nothing was redacted in."""
     return value
 
 
@@ -52,7 +54,7 @@ class SessionPlayer:
         session: Session,
         run: Run | None = None,
         *,
-        redact: Redact = _as_it_is,
+        redact: Redact = as_it_is,
         on_event: Callable[[Event], None] | None = None,
     ) -> None:
         self.session = session
@@ -229,7 +231,7 @@ class SessionPlayer:
     # -- reading -------------------------------------------------------------------------------------------------------
 
     def _redacted(self, request: Request) -> Request:
-        if self._redact is _as_it_is:
+        if self._redact is as_it_is:
             return request
         redact: Callable[[Any], Any] = self._redact
         return Request(
@@ -272,10 +274,3 @@ def _missed(event: Event, miss: Miss) -> Event:
         nearest=name_of(nearest) if nearest is not None else None,
         detail=None if nearest is not None else "nothing of its kind is left there",
     )
-
-
-def name_of(slot: Slot) -> str:
-    """A recorded call by name: ``model call 2 of root``, ``tool call 3 of root ('search')``."""
-    if isinstance(slot, ModelSlot):
-        return f"model call {slot.number} of {slot.run.path}"
-    return f"tool call {slot.number} of {slot.run.path} ({slot.call.name!r})"

@@ -148,6 +148,11 @@ class Scope:
     asked: int = 0
     """How many model calls the live run has made here."""
 
+    @property
+    def slots(self) -> list[Slot]:
+        """All its calls, the model's first."""
+        return [*self.models, *self.tools]
+
     def learn(self, definitions: Iterable[dict[str, Json]]) -> None:
         """Remember the schemas of tools; what the recording says comes first."""
         for definition in definitions:
@@ -184,8 +189,7 @@ class Recording:
         ]
         for run in self._with_descendants(inside):
             scope = self.scopes.get(run.id)
-            slots: list[Slot] = [*scope.models, *scope.tools] if scope else []
-            for slot in slots:
+            for slot in scope.slots if scope is not None else []:
                 slot.covered = True
 
     def all_scopes(self) -> list[Scope]:

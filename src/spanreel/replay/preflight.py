@@ -1,0 +1,104 @@
+"""What has to hold before a replay starts: one session that can be read, compared and answered. Runs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from spanreel.errors import ReplayRefused, SessionError
+from spanreel.model import Fidelity, Json, Status, ToolKind
+from spanreel.redaction import DEFAULT, redact_json
+from spanreel.replay.player import Redact, as_it_is
+from spanreel.replay.recording import Recording
+from spanreel.session import CANON, Run, Session, ToolCall, load_sessions
+
+_RUN_BY_US = (ToolKind.FUNCTION, ToolKind.MCP, ToolKind.RETRIEVER)
+
+
+def find_session(source: Session | str | Path) -> Session:
+    """The session itself, or the one of a file.
+
+    Raises:
+        ReplayRefused: the file cannot be read, or holds several sessions.
+    """
+    if isinstance(source, Session):
+        return source
+    try:
+        sessions = load_sessions(source)
+    except SessionError as error:
+        raise ReplayRefused(str(error)) from error
+    if len(sessions) != 1:
+        ids = ", ".join(repr(session.id) for session in sessions[:5])
+        raise ReplayRefused(f"{str(source)!r} holds {len(sessions)} sessions ({ids}, ...); a replay takes one")
+    return sessions[0]
+
+
+def find_run(session: Session, selector: str | None) -> Run | None:
+    """The one run to replay, or None for all.
+
+    Raises:
+        ReplayRefused: there is no such run.
+    """
+    if selector is None:
+        return None
+    try:
+        return session.run(selector)
+    except SessionError as error:
+        raise ReplayRefused(str(error)) from error
+
+
+def check(session: Session, run: Run | None) -> None:
+    """Look whether a replay can tell the truth.
+
+    Raises:
+        ReplayRefused: it cannot; says why, and what to do.
+    """
+    if session.canon != CANON:
+        raise ReplayRefused(
+            f"session {session.id!r} is to be compared by {session.canon!r}, this release compares by {CANON!r}; "
+            "convert it again from its traces with this release"
+        )
+    slots = [slot for scope in Recording(session, run).all_scopes() for slot in scope.slots]
+    unanswered = _unanswered(session, run)
+    if unanswered:
+        raise ReplayRefused(
+            f"nothing would answer the tool{'s' * (len(unanswered) > 1)} {', '.join(map(repr, unanswered))}: "
+            "the recording knows their results only from what the model was told, so they would run for real. "
+            "Decorate each with @spanreel.tool and record again"
+        )
+    if not slots:
+        what = f"run {run.id!r} of session {session.id!r}" if run is not None else f"session {session.id!r}"
+        raise ReplayRefused(f"{what} holds no call: there is nothing to answer with. Was anything instrumented?")
+
+
+def redact_of(session: Session) -> Redact:
+    """What gives live values the recording's placeholders.
+
+    Raises:
+        ReplayRefused: the recording was redacted by a policy that is not here.
+    """
+    policy = session.redaction.policy
+    if policy is None:
+        return as_it_is
+    if policy != DEFAULT.name:
+        raise ReplayRefused(
+            f"session {session.id!r} was redacted by policy {policy!r}, which is not {DEFAULT.name!r}: "
+            "live values cannot be compared with it"
+        )
+    return _redact
+
+
+def _redact(value: Json) -> Json:
+    return redact_json(value, DEFAULT)[0]
+
+
+def _unanswered(session: Session, run: Run | None) -> Sequence[str]:
+    """The names of tools that ran without crossing a boundary, as their results in the next request tell."""
+    chosen = {one.id for scope in Recording(session, run).all_scopes() for one in scope.runs}
+    calls = [call for one in session.runs if one.id in chosen for call in one.tool_calls()]
+    return list(dict.fromkeys(call.name for call in calls if _ran_unseen(call)))
+
+
+def _ran_unseen(call: ToolCall) -> bool:
+    told = call.fidelity.get("result") is not Fidelity.ABSENT
+    return not call.executed and call.kind in _RUN_BY_US and call.status in (Status.OK, Status.ERROR) and told

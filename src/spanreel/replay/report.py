@@ -1,0 +1,74 @@
+"""A replay's report, written: JSON with the same bytes for the same replay, and a few lines for people."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from pathlib import Path
+
+from spanreel.model import Json
+from spanreel.replay.verdict import Count, Report
+
+SHOWN = 12
+"""Reasons and notes that the lines for people hold of each kind; JSON has them all."""
+
+
+def to_json(report: Report) -> Json:
+    """The report as a JSON value, without times or generated ids."""
+    return {**dataclasses.asdict(report), "verdict": str(report.verdict), "exit_code": report.exit_code}
+
+
+def write_json(report: Report, path: str | Path) -> None:
+    """Write the report as JSON, whole or not at all."""
+    file = Path(path)
+    part = file.with_name(f".{file.name}.{os.getpid()}")
+    part.write_text(json.dumps(to_json(report), indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    part.replace(file)
+
+
+def to_text(report: Report) -> str:
+    """The report for people: the verdict and why, then the counts."""
+    calls = report.model_calls.matched + report.tool_calls.matched
+    headline = report.reasons[0] if report.reasons else f"{calls} call{'s' * (calls != 1)} answered from the recording"
+    lines = [f"{report.verdict}: {headline}"]
+    lines += _listed("also", report.reasons[1:])
+    lines.append(f"  session   {report.session}" + (f"#{report.run}" if report.run else ""))
+    lines.append(f"  models    {_counted(report.model_calls)}")
+    lines.append(f"  tools     {_counted(report.tool_calls)}{_tiers(report)}")
+    lines += [f"  outcome   {run.path} {_agent(run.agent)}{run.outcome}" for run in report.runs]
+    recorded, served = report.tokens["recorded"], report.tokens["served"]
+    if any(recorded.values()):
+        lines.append(
+            f"  tokens    recorded {recorded['input_tokens']} in, {recorded['output_tokens']} out; "
+            f"served {served['input_tokens']} in, {served['output_tokens']} out"
+        )
+    if report.uncompared:
+        lines.append(f"  unseen    not whole in the recording, so not compared: {', '.join(report.uncompared)}")
+    lines += _listed("redacted", [f"{name} was served with a redacted result" for name in report.redacted])
+    lines += _listed("note", report.notes)
+    return "\n".join(lines)
+
+
+def _counted(count: Count) -> str:
+    words = [f"{count.matched} of {count.recorded} matched"]
+    for name in ("missed", "unused", "not_reached", "covered"):
+        if number := getattr(count, name):
+            words.append(f"{number} {name.replace('_', ' ')}")
+    return ", ".join(words)
+
+
+def _tiers(report: Report) -> str:
+    by_id = report.tiers.get("call_id", 0)
+    return f" ({by_id} by call id)" if by_id else ""
+
+
+def _agent(name: str | None) -> str:
+    return f"({name}) " if name else ""
+
+
+def _listed(word: str, sentences: tuple[str, ...] | list[str]) -> list[str]:
+    lines = [f"  {word:<9} {sentence}" for sentence in sentences[:SHOWN]]
+    if len(sentences) > SHOWN:
+        lines.append(f"  {word:<9} and {len(sentences) - SHOWN} more")
+    return lines

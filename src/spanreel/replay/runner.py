@@ -1,0 +1,272 @@
+"""`spanreel.replay(...)` in Python and in pytest, and `spanreel replay` for a command or an entry function."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import inspect
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from spanreel.errors import NotIntercepted, ReplayFailed, ReplayRefused, ReplayStop
+from spanreel.launch import recorded_environment
+from spanreel.model import Json, Status
+from spanreel.replay import stage
+from spanreel.replay.events import Event, Happening, Subject, read_event
+from spanreel.replay.player import SessionPlayer
+from spanreel.replay.preflight import check, find_run, find_session, redact_of
+from spanreel.replay.recorded_input import call_again, recorded_arguments, recorded_input
+from spanreel.replay.report import to_text, write_json
+from spanreel.replay.verdict import Report, Verdict, judge
+from spanreel.session import Run, Session
+from spanreel.settings import REPLAY, REPLAY_ALLOW, REPLAY_GUARD, REPLAY_REPORT, RUN_INPUT
+
+LONGEST_INPUT = 100_000
+"""Characters of input that fit into one environment variable; a longer one is read from the session."""
+
+
+class replay:  # noqa: N801 - used in `with`, where functions' names are expected
+    """Replay a session around a block of code: models and tools answer from the recording, nothing runs live.
+
+        with spanreel.replay("session.json") as playing:
+            answer = my_agent(playing.run_input)
+
+    Raises `ReplayFailed` at the end, an AssertionError whose text is the report, unless the verdict is PASS or
+    ``check`` is False; ``playing.report`` holds it. ``run`` names one run by number, id or path. ``allow`` holds
+    ``host:port`` addresses that may be reached. What the replay stops ends the block quietly.
+
+    Raises:
+        ReplayRefused: the recording cannot be replayed.
+        NotIntercepted: an HTTP client is loaded that spanreel does not wrap.
+    """
+
+    def __init__(
+        self,
+        session: Session | str | Path,
+        *,
+        run: str | None = None,
+        check: bool = True,
+        allow: Sequence[str] = (),
+        on_event: Callable[[Event], None] | None = None,
+    ) -> None:
+        self.session = find_session(session)
+        self.run = find_run(self.session, run)
+        self.report: Report | None = None
+        self._check = check
+        self._allow = tuple(allow)
+        self._on_event = on_event
+        self._player: SessionPlayer | None = None
+
+    @property
+    def run_input(self) -> Json:
+        """What the run (the first root run where none was named) was asked: the user's text, or messages."""
+        run = self.run or next(iter(self.session.roots()), None)
+        return recorded_input(self.session, run) if run is not None else None
+
+    @property
+    def arguments(self) -> Json:
+        """The arguments that the run was called with, by name; None where they were not recorded whole."""
+        run = self.run or next(iter(self.session.roots()), None)
+        return recorded_arguments(run) if run is not None else None
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The verdict; None until the block has ended."""
+        return self.report.verdict if self.report is not None else None
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What has happened so far."""
+        return self._player.events if self._player is not None else ()
+
+    @property
+    def player(self) -> SessionPlayer:
+        """What answers; there is one inside the block."""
+        assert self._player is not None
+        return self._player
+
+    def __enter__(self) -> replay:
+        check(self.session, self.run)
+        redact = redact_of(self.session)
+        player = SessionPlayer(self.session, self.run, redact=redact, on_event=self._on_event)
+        stage.enter(player, self._allow)
+        self._player = player
+        player.log(Event(Happening.STARTED, Subject.REPLAY))
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        player = self.player
+        player.close()
+        stage.leave(player)
+        self.report = judge(self.session, self.run, player.events)
+        if error is not None and not only_stops(error):
+            if self.report.verdict is not Verdict.PASS:
+                error.add_note(to_text(self.report))
+            return False
+        if self._check and self.report.verdict is not Verdict.PASS:
+            raise ReplayFailed(to_text(self.report)) from None
+        return error is not None
+
+    async def __aenter__(self) -> replay:
+        return self.__enter__()
+
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        return self.__exit__(kind, error, trace)
+
+
+def only_stops(error: BaseException) -> bool:
+    """Whether what left a block is a replay's end of it and nothing else; task groups put it into groups."""
+    if isinstance(error, BaseExceptionGroup):
+        return all(only_stops(one) for one in error.exceptions)
+    return isinstance(error, ReplayStop)
+
+
+# -- the command line ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What ``spanreel replay`` was told: where the JSON report goes, what to call, which addresses may be reached."""
+
+    report: str | None = None
+    entry: str | None = None
+    allow: tuple[str, ...] = ()
+
+
+def replay_command(source: str, run: str | None, command: Sequence[str], options: Options) -> int:
+    """Replay a session with a command, or with an entry function; print the report; the exit code.
+
+    Raises:
+        ReplayRefused: refused before anything ran.
+        NotIntercepted: the command never loaded spanreel.
+    """
+    session = find_session(source)
+    chosen = find_run(session, run)
+    check(session, chosen)
+    redact_of(session)
+    if options.entry is not None:
+        report = play_entry(session, chosen, options)
+    else:
+        report = play_command(Path(source).resolve(), session, chosen, command, options)
+    if options.report is not None:
+        write_json(report, options.report)
+    print(to_text(report))  # noqa: T201 - the command's output
+    return report.exit_code
+
+
+def play_command(source: Path, session: Session, run: Run | None, command: Sequence[str], options: Options) -> Report:
+    """Run a command as a child process that replays, and judge by the events that it leaves behind."""
+    with tempfile.TemporaryDirectory(prefix="spanreel-replay-") as folder:
+        file = Path(folder) / "events.jsonl"
+        environment = {
+            **recorded_environment(os.environ),
+            REPLAY: str(source) + (f"#{run.id}" if run is not None else ""),
+            REPLAY_REPORT: str(file),
+            REPLAY_ALLOW: ",".join(options.allow),
+        }
+        environment.pop(REPLAY_GUARD, None)
+        first = run or next(iter(session.roots()), None)
+        said = json.dumps(recorded_input(session, first) if first is not None else None)
+        if len(said) <= LONGEST_INPUT:
+            environment[RUN_INPUT] = said
+        try:
+            code = subprocess.run(list(command), env=environment, check=False).returncode
+        except OSError as error:
+            raise ReplayRefused(f"cannot start {command[0]!r}: {error.strerror or error}") from error
+        events = _read_events(file)
+    if not events:
+        raise NotIntercepted(
+            f"{command[0]!r} {_ended(code)} and never loaded spanreel, so nothing was replayed; "
+            "it has to start a Python in which spanreel is installed, not isolated by -I, -E or -S"
+        )
+    return judge(session, run, events, _complaints(session, events, code))
+
+
+def play_entry(session: Session, run: Run | None, options: Options) -> Report:
+    """Call a function once for each root run with its recorded input, in this process."""
+    with replay(session, run=run.id if run is not None else None, check=False, allow=options.allow) as playing:
+        try:
+            function = _load(options.entry or "")
+            for root in [run] if run is not None else session.roots():
+                _call(playing, function, root)
+        except ReplayStop:
+            pass  # while it was imported
+    assert playing.report is not None
+    return playing.report
+
+
+def _call(playing: replay, function: Callable[..., Any], run: Run) -> None:
+    try:
+        _finish(call_again(function, playing.session, run))
+    except BaseException as error:
+        if only_stops(error):
+            return
+        if isinstance(error, KeyboardInterrupt) or (isinstance(error, SystemExit) and not error.code):
+            raise
+        recorded = run.error.type if run.error is not None else None
+        if recorded is None or recorded.rpartition(".")[2] != type(error).__qualname__.rpartition(".")[2]:
+            said = f"{type(error).__name__}: {error}"
+            playing.player.log(Event(Happening.RAISED, Subject.REPLAY, recorded_id=run.id, detail=said))
+
+
+def _finish(result: Any) -> None:
+    """Run what a function has only begun: a coroutine, a generator of either kind."""
+    if inspect.iscoroutine(result):
+        asyncio.run(result)
+    elif inspect.isgenerator(result):
+        for _ in result:
+            pass
+    elif inspect.isasyncgen(result):
+
+        async def walk() -> None:
+            async for _ in result:
+                pass
+
+        asyncio.run(walk())
+
+
+def _load(entry: str) -> Callable[..., Any]:
+    module, _, name = entry.partition(":")
+    if (here := str(Path.cwd())) not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        found: Any = importlib.import_module(module)
+        for step in name.split("."):
+            found = getattr(found, step)
+    except (ImportError, AttributeError) as error:
+        raise ReplayRefused(f"--entry {entry!r} is not here: {error}") from error
+    if not callable(found):
+        raise ReplayRefused(f"--entry {entry!r} is a {type(found).__name__}, which cannot be called")
+    return found  # type: ignore[no-any-return]  # what getattr finds has no type
+
+
+def _read_events(file: Path) -> list[Event]:
+    """The events that a child has written; its last line may be cut off."""
+    if not file.exists():
+        return []
+    events = []
+    for line in file.read_bytes().split(b"\n"):
+        try:
+            events.append(read_event(line))
+        except ValueError:
+            continue
+    return events
+
+
+def _complaints(session: Session, events: Sequence[Event], code: int) -> list[str]:
+    """The command's own failing, where neither the replay nor the recording accounts for it."""
+    stopped = any(event.happening in (Happening.MISSED, Happening.REFUSED) for event in events)
+    expected = any(run.status is Status.ERROR for run in session.roots())
+    return [f"the command {_ended(code)}"] if code and not stopped and not expected else []
+
+
+def _ended(code: int) -> str:
+    return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"exited with {code}"
