@@ -1,7 +1,9 @@
 """spanreel records what an AI agent did, as OpenTelemetry traces, and plays it again. Public names only."""
 
+import sys
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -33,8 +35,19 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'spanreel' has no attribute {name!r}")
     found = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = found  # a submodule of the same name must not hide it later
+    globals()[name] = found
     return found
+
+
+class _Package(ModuleType):
+    """Keeps public names when a submodule of the same name (`session`, `replay`) is imported, before or after."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in _HOMES and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 __all__ = [
