@@ -76,17 +76,20 @@ def _read_choices(choices: Json) -> tuple[Message, ...]:
     """A message a choice; none at all where an entry is no choice, so that the whole list is kept as it came."""
     if not isinstance(choices, list):
         return ()
-    if not all(isinstance(choice, dict) and isinstance(choice.get("message"), dict) for choice in choices):
+    if not all(isinstance(choice, dict) for choice in choices):
         return ()
     return tuple(_read_choice(choice, index) for index, choice in enumerate(choices))
 
 
 def _read_choice(choice: Mapping[str, Json], index: int) -> Message:
-    message = read_answer(choice["message"])
+    """Read a choice; one whose content a filter withheld may have no message."""
+    wire = choice.get("message")
+    message = read_answer(wire) if isinstance(wire, dict) else {"role": "assistant", "parts": []}
     raw = choice.get("finish_reason")
     if isinstance(raw, str) and raw:
         message["finish_reason"] = _READ_REASON.get(raw.lower(), raw)
-    around = residue({**choice, "message": None}, {**_write_choice(message, index), "message": None})
+    written = _write_choice(message, index)
+    around = residue({**choice, "message": written["message"]} if isinstance(wire, dict) else choice, written)
     return keep(message, {**kept(message), **({CHOICE: around} if around else {})})
 
 
@@ -95,8 +98,12 @@ def _write_choice(message: Message, index: int) -> dict[str, Json]:
     around = kept(message).get(CHOICE)
     around = dict(around) if isinstance(around, dict) else {}
     raw = around.get("finish_reason")
-    if "finish_reason" in around and isinstance(raw, str) and _READ_REASON.get(raw.lower(), raw) != reason:
-        around.pop("finish_reason")
+    if isinstance(raw, str) and _READ_REASON.get(raw.lower(), raw) != reason:
+        del around["finish_reason"]
+    parts = message.get("parts") or []
+    if reason is None:
+        reason = "tool_call" if any(part.get("type") == "tool_call" for part in parts) else "stop"
     written = "tool_calls" if reason == "tool_call" else reason
     choice = {"index": index, "message": write_answer(message), "logprobs": None, "finish_reason": written}
-    return overlay(choice, around)
+    restored = overlay(choice, around)
+    return {**restored, "message": choice["message"]} if parts else restored

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from spanreel.model import Json
+from spanreel.protocols.joining import Text, append, settle
 
 Place = tuple[int | str, ...]
 Leaf = Callable[[Place, Json], Json]
@@ -27,10 +28,6 @@ _LISTS: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 _FIRST_COUNTS = ("id", "model", "created")
 _NOT_JOINED = ("choices", "object", "obfuscation")
-
-
-class _Text(list[str]):
-    """A text that is still being joined."""
 
 
 class Positions:
@@ -134,7 +131,7 @@ class Joined:
         """The completion."""
         body: dict[str, Json] = {"object": "chat.completion", **self._top}
         if self._has_choices:
-            body["choices"] = [_settle(self._choices[index]) for index in sorted(self._choices)]
+            body["choices"] = [_finish(self._choices[index]) for index in sorted(self._choices)]
         return body
 
     def _note(self, place: Place, value: Json) -> Json:
@@ -150,7 +147,7 @@ class Joined:
             if key == "delta" and isinstance(value, dict):
                 self._add_delta(joined["message"], value, index)
             elif key == "text" and isinstance(value, str):
-                _append(joined, key, value)
+                append(joined, key, value)
                 self._note((index, key), value)
             elif key == "logprobs" and isinstance(value, dict):
                 _extend(joined, key, value)
@@ -264,24 +261,19 @@ def _merge(target: dict[str, Json], delta: Mapping[str, Json]) -> None:
     for key, value in delta.items():
         known = target.get(key)
         if isinstance(value, str) and key not in ("id", "type", "format"):
-            if not (key == "name" and known == [value]):
-                _append(target, key, value)
+            # Some providers repeat the whole name with every piece of the arguments.
+            if not (key == "name" and str(known) == value):
+                append(target, key, value)
         elif isinstance(value, dict):
             if not isinstance(known, dict):
                 target[key] = {}
             _merge(target[key], value)
         elif isinstance(value, list):
-            target[key] = [*known, *value] if type(known) is list else list(value)
+            target[key] = [*known, *value] if isinstance(known, list) else list(value)
         elif value is not None:
             target[key] = value if not (key == "id" and known) else known
         else:
             target.setdefault(key, None)
-
-
-def _append(target: dict[str, Json], key: str, text: str) -> None:
-    if not isinstance(target.get(key), _Text):
-        target[key] = _Text()
-    target[key].append(text)
 
 
 def _extend(target: dict[str, Json], key: str, lists: Mapping[str, Json]) -> None:
@@ -297,16 +289,14 @@ def _extend(target: dict[str, Json], key: str, lists: Mapping[str, Json]) -> Non
 
 
 def _as_list(content: Json) -> list[Json]:
-    if isinstance(content, _Text):
-        return [{"type": "text", "text": "".join(content)}] if any(content) else []
+    if isinstance(content, Text):
+        return [{"type": "text", "text": str(content)}] if str(content) else []
     return content if isinstance(content, list) else []
 
 
-def _settle(value: Json) -> Json:
-    """The joined value, with texts that are whole; an empty content is none, as in an answer that was not streamed."""
-    if isinstance(value, _Text):
-        return "".join(value)
-    if isinstance(value, dict):
-        settled = {key: _settle(part) for key, part in value.items()}
-        return {**settled, "content": None} if settled.get("content") == "" else settled
-    return [_settle(part) for part in value] if isinstance(value, list) else value
+def _finish(choice: dict[str, Json]) -> Json:
+    """The joined choice; a content that is empty is none, as in an answer that was not streamed."""
+    finished = settle(choice)
+    if finished["message"]["content"] == "":
+        finished["message"]["content"] = None
+    return finished

@@ -187,7 +187,8 @@ def _cut_message(message: Json) -> Iterator[dict[str, Json]]:
     if not isinstance(message, dict):
         return
     texts = [key for key, value in message.items() if isinstance(value, str) and key not in ("role", "content")]
-    started: dict[str, Json] = {"role": message.get("role", "assistant"), "content": None if texts else ""}
+    plain = isinstance(message.get("content"), str) and not texts
+    started: dict[str, Json] = {"role": message.get("role", "assistant"), "content": "" if plain else None}
     rest = {
         key: value for key, value in message.items() if key not in (*started, *texts, "tool_calls", "function_call")
     }

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from spanreel.model import Json
+from spanreel.protocols.joining import append, settle
 from spanreel.protocols.residue import overlay, residue, same
 
 Place = tuple[int | str, ...]
@@ -106,7 +107,7 @@ class Joined:
         """The response; some providers leave the output out of the last event."""
         body = dict(self._response)
         if self._items and not body.get("output"):
-            body["output"] = [_settle(self._items[index]) for index in sorted(self._items)]
+            body["output"] = [settle(self._items[index]) for index in sorted(self._items)]
         if self._error and not body.get("error"):
             body["error"] = self._error
         return body
@@ -128,9 +129,7 @@ class Joined:
             target[name] = text
             return
         self.texts.setdefault(place, []).append(text)
-        if not isinstance(target.get(name), _Text):
-            target[name] = _Text([target[name]] if isinstance(target.get(name), str) else [])
-        target[name].append(text)
+        append(target, name, text)
 
 
 class Hider:
@@ -219,10 +218,6 @@ class Hider:
         return text[start : start + value] if self._left[place] else text[start:]
 
 
-class _Text(list[str]):
-    """A text that is still being joined."""
-
-
 def _raw(value: Json) -> Json:
     return value.get(RAW) if isinstance(value, dict) else value
 
@@ -239,11 +234,3 @@ def _entry(item: dict[str, Json], place: Place, kind: str | None = None) -> dict
     entries[index] = entry
     item[name] = entries
     return entry
-
-
-def _settle(value: Json) -> Json:
-    if isinstance(value, _Text):
-        return "".join(value)
-    if isinstance(value, dict):
-        return {key: _settle(part) for key, part in value.items()}
-    return [_settle(part) for part in value] if isinstance(value, list) else value

@@ -1,0 +1,66 @@
+"""The shared exchanges as data for tests; and how an exchange is cut into the pieces of a stream."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from conftest import cases
+from spanreel.model import Operation
+from spanreel.point import ModelProtocol, Piece
+from spanreel.protocols import recognise
+
+FILES = ("openai_chat", "openai_responses", "azure_chat", "groq_chat", "mistral_chat")
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One recorded exchange."""
+
+    id: str
+    protocol: ModelProtocol
+    operation: Operation
+    path: str
+    request: dict[str, Any]
+    status: int
+    content_type: str
+    response: bytes
+
+    @property
+    def streamed(self) -> bool:
+        """Whether the response is a stream of events."""
+        return self.response.startswith((b"data:", b"event:"))
+
+
+def exchanges(file: str) -> Iterator[Exchange]:
+    """The exchanges of one file."""
+    with (cases("exchanges") / f"{file}.jsonl").open(encoding="utf-8") as lines:
+        for line in lines:
+            case = json.loads(line)
+            path = case["request"]["path"].partition("?")[0]
+            found = recognise("POST", path)
+            assert found is not None, path
+            response = case["response"]
+            yield Exchange(
+                id=case["id"],
+                protocol=found[0],
+                operation=found[1],
+                path=path,
+                request=case["request"]["body"],
+                status=response["status"],
+                content_type=response["content_type"] or "text/event-stream",
+                response=response["body"].encode(),
+            )
+
+
+def pieces_of(body: bytes, size: int = 97) -> list[Piece]:
+    """A body as it could come over the wire: cut anywhere, a piece every one and a half milliseconds."""
+    return [(number * 1.5, body[start : start + size]) for number, start in enumerate(range(0, len(body), size))]
+
+
+def events_of(body: bytes) -> list[Any]:
+    """The data of the events of a stream, parsed where they are JSON."""
+    lines = body.decode().replace("\r\n", "\n").split("\n")
+    return [line if line == "data: [DONE]" else json.loads(line[6:]) for line in lines if line.startswith("data: ")]
