@@ -7,13 +7,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from spanreel.model import Agent, Error, ModelRecord, Usage
-from spanreel.session import AgentInfo, ErrorInfo
+from spanreel.session import INSTRUCTIONS, AgentInfo, ErrorInfo
 from spanreel.session import Message as StoredMessage
 from spanreel.session import Usage as UsageInfo
 from spanreel_collector import json_text
-
-INSTRUCTIONS = {"place": "instructions"}
-"""On a system message whose text was given beside the messages."""
 
 
 class Tables:
@@ -84,7 +81,8 @@ def error_info(error: Error | None) -> ErrorInfo | None:
     """The document's form of a failure."""
     if error is None:
         return None
-    return ErrorInfo(category=error.category, type=error.type, message=error.message)
+    message = error.message if isinstance(error.message, str | None) else json_text.canonical(error.message)
+    return ErrorInfo(category=error.category, type=str(error.type), message=message)
 
 
 def usage_info(usage: Usage | None) -> UsageInfo | None:

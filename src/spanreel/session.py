@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import pydantic_core
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -20,6 +20,9 @@ from spanreel.model import ErrorCategory, Fidelity, Json, Status, ToolKind
 SCHEMA = "spanreel.session/1"
 CANON = "spanreel.canon/1"
 """The version of the canonical form that replay compares in."""
+
+INSTRUCTIONS: Final[dict[str, Json]] = {"place": "instructions"}
+"""The provider fields of a system message whose text was given beside the messages."""
 
 
 class Document(BaseModel):

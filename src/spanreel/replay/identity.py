@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from spanreel.model import Answer, Error, ErrorCategory, Json, Message, Operation, Request, Usage
 from spanreel.replay.canonical import canonical, canonical_arguments
-from spanreel.session import ErrorInfo, ModelCall, Session
+from spanreel.session import INSTRUCTIONS, ErrorInfo, ModelCall, Session
 from spanreel.session import Message as StoredMessage
 
 TRANSPORT: Final = (
@@ -34,10 +34,13 @@ _NO_FIELDS: Final = ("provider_fields",)
 
 def request_of(session: Session, call: ModelCall) -> Request:
     """The recorded request of a model call."""
+    stored = [session.messages[number] for number in call.input]
+    beside = [message for message in stored if message.role == "system" and message.provider_fields == INSTRUCTIONS]
     return Request(
         operation=Operation(call.operation),
         model=call.model,
-        messages=tuple(message_of(session.messages[number]) for number in call.input),
+        messages=tuple(message_of(message) for message in stored if message not in beside),
+        instructions=tuple(dict(part) for message in beside for part in message.parts),
         tools=tuple(session.tools[number] for number in call.tools),
         settings=call.settings,
         stream=call.streamed,

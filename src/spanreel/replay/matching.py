@@ -171,7 +171,8 @@ def _take_model(slot: ModelSlot, live: LiveModel, asked: dict[str, Json], *, amb
     last = slot.served == slot.attempts
     if last and slot.call.status is Status.UNFINISHED and not slot.call.output:
         return Miss(Reason.NO_RESULT, slot)
-    if last and slot.call.fidelity.get("output") in LOST:
+    # What the answer asked tools with is part of it, and is recorded with a fidelity of its own.
+    if last and any(slot.call.fidelity.get(name) in LOST for name in ("output", "arguments")):
         return Miss(Reason.LOSSY, slot)
     return Match(slot, Tier.EXACT, ambiguous, uncompared=_compare(slot, asked, live)[1], attempt=attempt)
 

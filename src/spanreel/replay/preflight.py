@@ -100,5 +100,7 @@ def _unanswered(session: Session, run: Run | None) -> Sequence[str]:
 
 
 def _ran_unseen(call: ToolCall) -> bool:
-    told = call.fidelity.get("result") is not Fidelity.ABSENT
-    return not call.executed and call.kind in _RUN_BY_US and call.status in (Status.OK, Status.ERROR) and told
+    if call.executed or call.kind not in _RUN_BY_US or call.status not in (Status.OK, Status.ERROR):
+        return False
+    # One that no recorded model call asked for is history that the recording began with.
+    return call.requested_by is not None and call.fidelity.get("result") is not Fidelity.ABSENT
