@@ -86,9 +86,9 @@ def cut_value(value: AttributeValue, limit: int) -> AttributeValue | None:
 
 
 def cut_text(text: str, limit: int) -> str:
-    """The beginning of the text and how much is missing, together within the limit; the text itself where it fits."""
+    """The beginning of the text and how much is missing, within the limit; the text itself where it is short enough."""
     size = size_of(text)
-    if size <= limit:
+    if size <= max(limit, len(_marker(size).encode())):
         return text
     keep = max(0, limit - len(_marker(size).encode()))
     beginning = text.encode("utf-8", "surrogatepass")[:keep].decode("utf-8", "ignore")

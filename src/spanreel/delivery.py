@@ -60,6 +60,15 @@ class Delivery:
         self._exporters = None if exporters is None else list(exporters)
         self._resource: tuple[Resource, Resource] | None = None
 
+    def prepare(self) -> None:
+        """Make the exporters that the settings ask for; one that cannot be made is said, and counted span by span."""
+        if self._exporters is None:
+            try:
+                self._exporters = make_exporters(self.settings)
+            except Exception as fault:  # noqa: BLE001 -- not installed, or its own settings are wrong
+                self._exporters = []
+                log_once(f"could not make an exporter, so nothing is exported: {fault}")
+
     def deliver(self, batch: Sequence[Waiting]) -> None:
         """Export the batch in requests that a default Collector takes. What fails is counted; nothing is raised."""
         request: list[ReadableSpan] = []
@@ -116,16 +125,10 @@ class Delivery:
         return self._resource[1]
 
     def _send(self, spans: Sequence[ReadableSpan]) -> None:
-        if self._exporters is None:
-            try:
-                self._exporters = make_exporters(self.settings)
-            except Exception as fault:  # noqa: BLE001 -- not installed, or its own settings are wrong
-                self._exporters = []
-                log_once(f"could not make an exporter, so nothing is exported: {fault}")
         self.failing = not self._exporters
         if self.failing:
             self.losses.add(reasons.EXPORT_FAILED, len(spans))
-        for exporter in self._exporters:
+        for exporter in self._exporters or ():
             try:
                 taken = exporter.export(spans) is SpanExportResult.SUCCESS
             except Exception as fault:  # noqa: BLE001 -- whatever an exporter raises

@@ -188,27 +188,31 @@ _HARMLESS_VALUES: Final = frozenset(
 def _redact_assignments(text: str) -> str:
     parts, done, position = [], 0, 0
     while match := _NAME.search(text, position):
+        # Without a value to mask, on from the end of the name: the value may itself be a name. Values are looked at
+        # behind names of credentials only, or text such as "key=key=key=..." would be read over and over.
         position = match.end()
-        value = _VALUE.match(text, position)
-        if value is None or not _assigns_a_credential(text, match, value):
-            continue  # from the end of the name: the value may itself be a name
-        start, position = value.span("bare" if value["bare"] is not None else "quoted")
-        parts += [text[done:start], MASK]
-        done = position
+        value = _VALUE.match(text, position) if _names_a_credential(text, match) else None
+        if value is None:
+            continue
+        group = "quoted" if value["bare"] is None else "bare"
+        if _is_harmless(value[group], match["name"]):
+            continue
+        parts += [text[done : value.start(group)], MASK]
+        done = position = value.end(group)
     return "".join([*parts, text[done:]]) if parts else text
 
 
-def _assigns_a_credential(text: str, match: re.Match[str], value: re.Match[str]) -> bool:
+def _names_a_credential(text: str, match: re.Match[str]) -> bool:
     """The match may start inside of a name: what stands before it decides too."""
     start = match.start()
     before = _NAME_BEFORE_REVERSED.match(text[max(0, start - 64) : start][::-1])
     name = (before[0][::-1] if before else "") + match["name"]
-    secret = value["bare"] if value["bare"] is not None else value["quoted"]
-    if secret.lower() in _HARMLESS_VALUES or not is_credential_name(name):
-        return False
-    if secret.isdecimal() and name.lower().endswith("token"):
-        return False  # a count of the tokens of language models
-    return not match["separator"].isspace() or name.startswith("--")
+    return is_credential_name(name) and (not match["separator"].isspace() or name.startswith("--"))
+
+
+def _is_harmless(value: str, name: str) -> bool:
+    """Whether the value is a word of a programming language, or a count of the tokens of language models."""
+    return value.lower() in _HARMLESS_VALUES or (value.isdecimal() and name.lower().endswith("token"))
 
 
 ASSIGNMENT: Final = Detector(

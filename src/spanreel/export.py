@@ -7,7 +7,7 @@ pipelines, weakly, for forks and for the exit.
 from __future__ import annotations
 
 import atexit
-import concurrent.futures.thread  # noqa: F401 -- exporters import it, which is too late once the interpreter shuts down
+import concurrent.futures.thread  # noqa: F401 -- see `_make_ready`
 import os
 import threading
 import time
@@ -75,6 +75,7 @@ class Pipeline(SpanProcessor):
         self._flush_to = 0
         self._woken = self._stopping = False
         self._thread: threading.Thread | None = None
+        self._ready = threading.Event()
         self._delivery = Delivery(self.settings, self._given, self.losses)
 
     def begin_child(self) -> None:
@@ -145,6 +146,11 @@ class Pipeline(SpanProcessor):
         elif thread is None:
             self._give_up()
         self._log(now=True)
+
+    def wait_until_ready(self) -> None:
+        """Wait, within a bounded time, until a thread that has started has its exporters."""
+        if self._thread is not None:
+            self._ready.wait(EXIT_SECONDS)
 
     # -- the queue ---------------------------------------------------------------------------------------------------
 
@@ -225,6 +231,8 @@ class Pipeline(SpanProcessor):
     # -- the thread's side -------------------------------------------------------------------------------------------
 
     def _work(self) -> None:
+        self._delivery.prepare()
+        self._ready.set()
         quieten(threading.current_thread())
         # Neither our wraps nor other instrumentations may record how the recording leaves.
         otel.attach(otel.set_value(SUPPRESS, True, otel.set_value(SUPPRESS_HTTP, True)))
@@ -261,6 +269,16 @@ def _begin_child() -> None:
         pipeline.begin_child()
 
 
+def _make_ready() -> None:
+    """Where the program ends while exporters are still being imported: let that finish.
+
+    They use executors for it, which the interpreter closes before it calls what `atexit` holds. What `threading`
+    holds is called before that, latest first, so that we register after `concurrent.futures.thread` has.
+    """
+    for pipeline in list(_pipelines):
+        pipeline.wait_until_ready()
+
+
 def _shut_down() -> None:
     for pipeline in list(_pipelines):
         pipeline.shutdown()
@@ -268,4 +286,6 @@ def _shut_down() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_begin_child)
+if hasattr(threading, "_register_atexit"):
+    threading._register_atexit(_make_ready)  # noqa: SLF001 -- there is no public name for it
 atexit.register(_shut_down)
