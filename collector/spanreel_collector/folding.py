@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from spanreel.conventions import SECOND_VIEW
 from spanreel.model import ModelRecord, Record, RunRecord, ToolRecord, TurnRecord
+from spanreel_collector.facts import merge_sessions
 from spanreel_collector.merging import fill_model, fill_run, fill_tool, has_answer
 from spanreel_collector.trace import Forest, Placed, Trace, moved
 
@@ -27,9 +28,10 @@ def fold_second_views(trace: Trace) -> Trace:
         if outer is None or outer.id == inner.id or not _one_call(outer, inner):
             continue
         survivor, other = (inner, outer) if _richness(inner) > _richness(outer) else (outer, inner)
-        record = fill_model(survivor.record, other.record)
-        parent = outer.parent if survivor is inner else survivor.parent
-        current[survivor.id] = replace(survivor, record=record, parent=parent)
+        # Ours says all there is to say; what a view around several attempts says is the last one's.
+        record = survivor.record if _is_ours(survivor) else fill_model(survivor.record, other.record)
+        session = merge_sessions((survivor.session, other.session))
+        current[survivor.id] = replace(survivor, record=record, parent=outer.parent, session=session)
         gone[other.id] = survivor.id
         current.pop(other.id)
     return moved(tuple(current[placed.id] for placed in trace if placed.id in current), gone)
@@ -88,6 +90,8 @@ def fold_wrappers(trace: Trace) -> Trace:
 
 
 def _one_call(outer: Placed, inner: Placed) -> bool:
+    if _is_ours(outer) and _is_ours(inner):
+        return False
     if SECOND_VIEW in inner.span.attributes or SECOND_VIEW in outer.span.attributes:
         return True
     first, second = _response_id(outer.record), _response_id(inner.record)
@@ -98,8 +102,11 @@ def _one_call(outer: Placed, inner: Placed) -> bool:
 
 def _richness(placed: Placed) -> tuple[bool, bool]:
     """Ours can be replayed byte by byte; else content counts."""
-    record = placed.record
-    return isinstance(record, ModelRecord) and record.call_id is not None, _has_content(record)
+    return _is_ours(placed), _has_content(placed.record)
+
+
+def _is_ours(placed: Placed) -> bool:
+    return isinstance(placed.record, ModelRecord) and placed.record.call_id is not None
 
 
 def _has_content(record: Record | None) -> bool:

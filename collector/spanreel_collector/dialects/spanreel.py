@@ -1,20 +1,84 @@
-"""Our own spans. What their attributes mean is `spanreel.wire`'s, which also writes them."""
+"""Our own spans. What their attributes mean is `spanreel.wire`'s, which writes them too; strangers are kept out here."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from spanreel import conventions as names
 from spanreel import wire
-from spanreel.conventions import SCOPE
-from spanreel.model import Record
-from spanreel_collector.span import RawSpan
+from spanreel.model import Json, ModelRecord, Record, RunRecord
+from spanreel_collector.span import Attributes, RawSpan
 
 NAME = "spanreel"
+
+_WHOLE = (
+    names.TURN_INDEX,
+    names.ATTEMPT,
+    names.TOOL_POSITION,
+    names.RESPONSE_STATUS,
+    names.SERVER_PORT,
+    names.REQUEST_TOP_K,
+    names.REQUEST_MAX_TOKENS,
+    names.REQUEST_SEED,
+    names.REQUEST_CHOICE_COUNT,
+    names.EMBEDDINGS_DIMENSION_COUNT,
+    names.USAGE_INPUT_TOKENS,
+    names.USAGE_OUTPUT_TOKENS,
+    names.USAGE_CACHE_READ_TOKENS,
+    names.USAGE_CACHE_WRITE_TOKENS,
+    names.USAGE_REASONING_TOKENS,
+)
+_NUMBERS = (
+    names.REQUEST_TEMPERATURE,
+    names.REQUEST_TOP_P,
+    names.REQUEST_FREQUENCY_PENALTY,
+    names.REQUEST_PRESENCE_PENALTY,
+    names.RESPONSE_TIME_TO_FIRST_CHUNK,
+)
+_TRUTHS = (names.REQUEST_STREAM, names.RESPONSE_STREAMED, names.STREAM_COMPLETE, names.TOOL_SIDE_EFFECT)
+_LISTS = (
+    names.REQUEST_STOP_SEQUENCES,
+    names.REQUEST_ENCODING_FORMATS,
+    names.RESPONSE_FINISH_REASONS,
+    names.SESSION_TAGS,
+)
 
 
 def speaks(span: RawSpan) -> bool:
     """Whether spanreel wrote the span."""
-    return span.origin.scope == SCOPE
+    return span.origin.scope == names.SCOPE
 
 
 def read(span: RawSpan) -> Record | None:
-    """What the span says; None where it only groups others."""
-    return wire.read(span.attributes)
+    """What the span says; None where it only groups others. Values of a type that we never write are not there."""
+    return _checked(wire.read(_written_by_us(span.attributes)))
+
+
+def _written_by_us(attributes: Attributes) -> Attributes:
+    return {name: value for name, value in attributes.items() if _has_our_type(name, value)}
+
+
+def _has_our_type(name: str, value: Json) -> bool:
+    if name in _WHOLE:
+        return isinstance(value, int) and not isinstance(value, bool)
+    if name in _NUMBERS:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if name in _TRUTHS:
+        return isinstance(value, bool)
+    if name in _LISTS:
+        return isinstance(value, list) and all(isinstance(item, str) for item in value)
+    return isinstance(value, str)
+
+
+def _checked(record: Record | None) -> Record | None:
+    """The record without what cannot stand in a document: JSON that is not of the form we write."""
+    if isinstance(record, RunRecord):
+        argv = record.argv if record.argv is None or all(isinstance(word, str) for word in record.argv) else None
+        return replace(record, argv=argv, callable=record.callable if isinstance(record.callable, str) else None)
+    if isinstance(record, ModelRecord):
+        headers = {name: value for name, value in record.headers.items() if isinstance(value, str)}
+        answer = record.answer
+        if answer is not None:
+            answer = replace(answer, chunks=tuple(chunk for chunk in answer.chunks if isinstance(chunk, list)))
+        return replace(record, headers=headers, answer=answer)
+    return record
