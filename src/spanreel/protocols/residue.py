@@ -63,7 +63,7 @@ def residue(original: Mapping[str, Json], written: Mapping[str, Json]) -> dict[s
         elif not same(value, written[key]):
             both = isinstance(value, dict) and isinstance(written[key], dict)
             rest[key] = residue(value, written[key]) if both else value
-    absent = [key for key in written if key not in original]
+    absent = sorted(key for key in written if key not in original)
     if absent:
         rest[ABSENT] = absent
     return rest
