@@ -645,8 +645,47 @@ def test_the_log_is_silent_where_it_is_switched_off(make: Make, caplog: pytest.L
     assert (pipeline.losses.total(), caplog.text) == ({"export_failed": 1}, "")
 
 
-def test_the_console_exporter_is_the_sdks(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
-    tracer, pipeline = make(read_settings({"OTEL_TRACES_EXPORTER": "console"}))
-    tool_span(tracer, pipeline)
-    assert pipeline.force_flush(5000)
-    assert '"name": "execute_tool weather"' in capsys.readouterr().out
+def test_the_console_exporter_is_the_sdks() -> None:
+    ran = run_script(SCRIPT + "\n    span('shown')", OTEL_TRACES_EXPORTER="console")
+    assert '"name": "shown"' in ran.stdout
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_a_child_of_multiprocessing_exports_before_it_ends(tmp_path: Path, method: str) -> None:
+    file = tmp_path / "traces.jsonl"
+    script = tmp_path / "script.py"
+    script.write_text(
+        textwrap.dedent(SCRIPT)
+        + textwrap.dedent(
+            """
+            import multiprocessing
+            from opentelemetry.trace import set_span_in_context
+
+            def work():
+                root = tracer.start_span("never ended")
+                for number in range(100):
+                    tracer.start_span("child", set_span_in_context(root)).end()
+
+            if __name__ == "__main__":
+                span("parent")
+                process = multiprocessing.get_context(sys.argv[1]).Process(target=work)
+                process.start()
+                process.join()
+            """
+        )
+    )
+    environ = {**os.environ, "SPANREEL_FILE": str(file), "SPANREEL_FLUSH": "run"}
+    subprocess.run([sys.executable, str(script), method], env=environ, check=True, timeout=60)
+    assert read_names(file) == ["child"] * 100 + ["parent"]
+
+
+def test_a_span_that_cannot_be_finished_costs_only_itself(make: Make) -> None:
+    collected = Collected()
+    tracer, pipeline = make(Settings(flush=Flush.RUN), [collected])
+    root = set_span_in_context(tracer.start_span("root"))
+    for capture in (Kept({}), Kept({1: "no name"}), Kept({})):  # type: ignore[dict-item]  # that is the fault
+        span = tracer.start_span("child", root)
+        pipeline.hold(span, capture)
+        span.end()
+    assert pipeline.flush(5)
+    assert (len(collected.spans), pipeline.losses.total()) == (2, {"export_failed": 1})

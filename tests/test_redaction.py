@@ -16,7 +16,9 @@ from opentelemetry.util.types import AttributeValue
 from spanreel import conventions
 from spanreel.credential_names import LAST_WORDS, PHRASES, WORDS, is_credential_name
 from spanreel.detectors import DETECTORS, Detector
+from spanreel.outgoing import finish, safe_text
 from spanreel.redaction import DEFAULT, Redacted, redact_attributes, redact_json, redact_text
+from spanreel.settings import Settings
 
 AWS = "AKIA" + "ABCDEFGHIJKLMNOP"
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
@@ -234,6 +236,9 @@ def test_a_rule_that_raises_closes() -> None:
     policy = dataclasses.replace(DEFAULT, detectors=(Detector("broken", ("boom",), explode),))
     redacted = redact_attributes({"a": "boom boom", "b": "fine"}, policy)
     assert redacted == Redacted({"a": "[redacted]", "b": "fine"}, frozenset({"a"}), 1)
+    finished = finish({"a": "boom boom"}, Settings(), policy)
+    assert (finished["a"], finished[conventions.REDACTION_FAILURES]) == ("[redacted]", 1)
+    assert (safe_text("boom boom", 100, policy), safe_text("fine", 100, policy)) == ("[redacted]", "fine")
 
 
 def test_json_nested_too_deep_to_examine_does_not_leave() -> None:
@@ -302,7 +307,7 @@ FRAGMENTS = st.sampled_from(
 )
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=600, deadline=None)
 @given(st.lists(FRAGMENTS, max_size=12).map("".join))
 def test_redacting_again_changes_nothing(text: str) -> None:
     once = redact_text(text)

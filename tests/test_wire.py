@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from spanreel import conventions as names
 from spanreel import json_text, wire
+from spanreel.fidelity import content_of
 from spanreel.model import (
     Agent,
     Answer,
@@ -385,3 +386,30 @@ def test_the_graver_mark_stays() -> None:
     marked = wire.mark(marked, ["a"], Fidelity.REDACTED)
     marked = wire.mark(marked, ["b"], Fidelity.ABSENT)
     assert marked == {names.FIDELITY: '{"a":"truncated","b":"absent"}'}
+
+
+@pytest.mark.parametrize(
+    ("operation", "fields"),
+    [
+        ("chat", (names.SYSTEM_INSTRUCTIONS, names.INPUT_MESSAGES, names.TOOL_DEFINITIONS, names.OUTPUT_MESSAGES)),
+        ("invoke_agent", (names.INPUT_MESSAGES, names.RUN_ARGUMENTS, names.OUTPUT_MESSAGES, names.RUN_RESULT)),
+        ("execute_tool", (names.TOOL_CALL_ARGUMENTS, names.TOOL_CALL_RESULT)),
+        ("agent_step", ()),
+    ],
+)
+def test_each_operation_has_its_content(operation: str, fields: tuple[str, ...]) -> None:
+    assert content_of(operation) == fields
+
+
+def test_metadata_of_what_cannot_be_read_is_nothing() -> None:
+    attributes = {
+        names.TOOL_DEFINITIONS: "{}",
+        names.REQUEST_SETTINGS: "[]",
+        names.RESPONSE_ERROR: "cut {",
+        names.FIDELITY: "cut {",
+    }
+    assert json_text.decode(str(wire.without_content(attributes)[names.FIDELITY])) == {
+        names.TOOL_DEFINITIONS: "absent",
+        names.REQUEST_SETTINGS: "absent",
+        names.RESPONSE_ERROR: "absent",
+    }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import concurrent.futures.thread  # noqa: F401 -- see `_make_ready`
 import os
+import sys
 import threading
 import time
 import weakref
@@ -212,6 +213,7 @@ class Pipeline(SpanProcessor):
             except RuntimeError:
                 return False
             self._thread = thread
+            _end_with_multiprocessing()
         return True
 
     def _give_up(self) -> None:
@@ -267,6 +269,13 @@ _pipelines: weakref.WeakSet[Pipeline] = weakref.WeakSet()
 def _begin_child() -> None:
     for pipeline in list(_pipelines):
         pipeline.begin_child()
+
+
+def _end_with_multiprocessing() -> None:
+    """A child of `multiprocessing` ends without `atexit`, but calls what its own module holds."""
+    multiprocessing = sys.modules.get("multiprocessing")
+    if multiprocessing is not None and multiprocessing.parent_process() is not None:
+        multiprocessing.util.Finalize(None, _shut_down, exitpriority=0)
 
 
 def _make_ready() -> None:
