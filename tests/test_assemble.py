@@ -531,6 +531,9 @@ OPERATIONS = st.sampled_from(
 )
 
 
+ODDITIES: list[dict[str, Any]] = [{}, {"startTimeUnixNano": "0"}, {"endTimeUnixNano": "0"}, {"status": {"code": 2}}]
+
+
 @st.composite
 def written_spans(draw: st.DrawFn) -> dict[str, Any]:
     attributes = draw(st.dictionaries(KEYS, VALUES, max_size=6))
@@ -551,7 +554,7 @@ def written_spans(draw: st.DrawFn) -> dict[str, Any]:
         draw(st.none() | NUMBERS),
         trace=draw(st.sampled_from([TRACE, "b" * 32])),
         start=draw(st.integers(0, 9)),
-        **draw(st.sampled_from([{}, {"startTimeUnixNano": "0"}, {"endTimeUnixNano": "0"}, {"status": {"code": 2}}])),
+        **draw(st.sampled_from(ODDITIES)),
     )
 
 

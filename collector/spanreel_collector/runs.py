@@ -115,8 +115,9 @@ def _order(draft: Draft, models: list[Placed], tools: list[Placed]) -> Literal["
 def _status(draft: Draft, models: list[Placed]) -> Status:
     record = draft.record
     if record is not None and draft.run is not None:
-        unfinished = record.started_only or (draft.run.span.end == 0 and record.status is Status.OK)
-        return Status.UNFINISHED if unfinished else record.status
+        if record.started_only or (draft.run.span.end == 0 and record.status is Status.OK):
+            return Status.UNFINISHED
+        return Status.ERROR if record.error is not None and record.status is Status.OK else record.status
     last = models[-1].record if models else None
     if models and models[-1].span.end == 0:
         return Status.UNFINISHED

@@ -81,7 +81,9 @@ def error_info(error: Error | None) -> ErrorInfo | None:
     """The document's form of a failure."""
     if error is None:
         return None
-    message = error.message if isinstance(error.message, str | None) else json_text.canonical(error.message)
+    message: Any = error.message  # as it stood in a span, which may be a stranger's
+    if not isinstance(message, str | None):
+        message = json_text.canonical(message)
     return ErrorInfo(category=error.category, type=str(error.type), message=message)
 
 

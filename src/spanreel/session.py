@@ -308,7 +308,7 @@ def read_session(data: str | bytes | dict[str, Json]) -> Session:
         SessionError: not JSON, not a session, or of a version that this release does not know; says what and where.
     """
     try:
-        document = data if isinstance(data, dict) else pydantic_core.from_json(data)
+        document = pydantic_core.from_json(data) if isinstance(data, str | bytes) else data
     except ValueError as error:
         raise SessionError(f"not a session document: {error}") from error
     if not isinstance(document, dict):

@@ -1,7 +1,8 @@
-"""Our own spans. What their attributes mean is `spanreel.wire`'s, which writes them too; strangers are kept out here."""
+"""Our own spans. What their attributes mean is `spanreel.wire`'s, which writes them too; strangers stay out here."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from spanreel import conventions as names
@@ -73,12 +74,15 @@ def _has_our_type(name: str, value: Json) -> bool:
 def _checked(record: Record | None) -> Record | None:
     """The record without what cannot stand in a document: JSON that is not of the form we write."""
     if isinstance(record, RunRecord):
-        argv = record.argv if record.argv is None or all(isinstance(word, str) for word in record.argv) else None
+        words: tuple[Json, ...] = record.argv or ()
+        argv = record.argv if all(isinstance(word, str) for word in words) else None
         return replace(record, argv=argv, callable=record.callable if isinstance(record.callable, str) else None)
     if isinstance(record, ModelRecord):
-        headers = {name: value for name, value in record.headers.items() if isinstance(value, str)}
+        given: Mapping[str, Json] = record.headers
+        headers = {name: value for name, value in given.items() if isinstance(value, str)}
         answer = record.answer
         if answer is not None:
-            answer = replace(answer, chunks=tuple(chunk for chunk in answer.chunks if isinstance(chunk, list)))
+            chunks: tuple[Json, ...] = answer.chunks
+            answer = replace(answer, chunks=tuple(chunk for chunk in chunks if isinstance(chunk, list)))
         return replace(record, headers=headers, answer=answer)
     return record
