@@ -151,7 +151,7 @@ class Boundary:
 
     # -- handoffs ----------------------------------------------------------------------------------------------------
 
-    def hand_over(self, run: RunScope, agent: Agent, player: Player | None) -> None:
+    def hand_over(self, run: RunScope, agent: Agent, request: ToolRequest, player: Player | None) -> None:
         """Another agent has the word in this run from now on: its turns stand in a run of their own inside it."""
         top = run
         while top.parent is not None and top.parent.delegate is top:
@@ -167,7 +167,7 @@ class Boundary:
             context=top.context,
             attributes=self._said(conventions.INVOKE_AGENT, agent, session, player),
         )
-        live = LiveRun(span_id_of(span) or secrets.token_hex(8), path, agent, top.live.id)
+        live = LiveRun(span_id_of(span) or secrets.token_hex(8), path, agent, top.live.id, request)
         scope = RunScope(live=live, span=span, context=top.context, session=session, parent=top)
         scope.context = with_scope(top.context, span, scope)
         if span.is_recording():

@@ -301,7 +301,7 @@ def _open_tool(
         elif answer is not None:
             passage.served = _rebuilt(point, answer, arguments)
     if point.kind is Kind.HANDOFF and run is not None:
-        crossing.told = _tell_handoff(boundary, run, player, read_result)
+        crossing.told = _tell_handoff(boundary, run, request, player, read_result)
     return passage
 
 
@@ -315,11 +315,15 @@ def _rebuilt(point: Point, answer: ToolResult, arguments: Mapping[str, Any]) -> 
 
 
 def _tell_handoff(
-    boundary: Boundary, run: RunScope, player: Player | None, read_result: Callable[[Any], ToolResult]
+    boundary: Boundary,
+    run: RunScope,
+    request: ToolRequest,
+    player: Player | None,
+    read_result: Callable[[Any], ToolResult],
 ) -> Callable[[Any, BaseException | None], None]:
     def tell(result: Any, error: BaseException | None) -> None:
         if error is None and (target := read_result(result).target):
-            boundary.hand_over(run, Agent(name=target), player)
+            boundary.hand_over(run, Agent(name=target), request, player)
 
     return tell
 

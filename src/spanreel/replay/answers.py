@@ -45,8 +45,11 @@ def model_answer(slot: ModelSlot, attempt: int, protocol: ModelProtocol, request
 
 
 def tool_answer(call: ToolCall) -> ToolResult | RecordedError:
-    """The recorded outcome of a tool call, a copy of its own; what was blocked stays blocked."""
-    if call.status is Status.ERROR and call.error is not None:
+    """The recorded outcome of a tool call, a copy of its own; what was blocked stays blocked.
+
+    A framework may have made a failure into a text for the model: then that text is the outcome.
+    """
+    if call.status is Status.ERROR and call.error is not None and call.result is None:
         return RecordedError(call.error.type or "Exception", call.error.message, call.error.category)
     return ToolResult(copy.deepcopy(call.result), call.status, call.target)
 

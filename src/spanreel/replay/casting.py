@@ -116,10 +116,12 @@ class Casting:
         return Role(parent.scope, parent.root, None) if unnamed or foreign else None
 
     def _tool_of(self, run: LiveRun, request: ToolRequest) -> ToolSlot | None:
-        for same in (lambda one: one is request, lambda one: one == request):
-            for parent, through, slot in self._through:
-                if parent == run.parent and same(through):
-                    return slot
+        for _, through, slot in self._through:
+            if through is request:  # also of a handoff, which is asked for in the run of the agent before
+                return slot
+        for parent, through, slot in self._through:
+            if parent == run.parent and through == request:
+                return slot
         return None
 
     def _left(self, runs: Sequence[Run]) -> list[Run]:
