@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+import spanreel
 from spanreel.model import Agent, Answer, Operation, Request, ToolKind
 from spanreel.point import HttpAnswer, HttpRequest, LiveRun, RunRequest, RunResult, ToolRequest
 from spanreel.protocols import openai_chat
@@ -22,6 +25,17 @@ TOOL = {
         "properties": {"q": {"type": "string"}, "limit": {"type": "integer", "default": 10}},
     },
 }
+
+
+@spanreel.tool()
+def pay(amount: int) -> str:
+    """Here, where processes that a test starts can import it."""
+    Path(os.environ.get("LEDGER", os.devnull)).write_text(f"paid {amount}")
+    return "live"
+
+
+def pay_in_child(amount: int) -> str:
+    return pay(amount)
 
 
 def text(role: str, content: str) -> dict[str, Any]:

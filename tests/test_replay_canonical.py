@@ -227,6 +227,13 @@ def test_generated_ids_and_the_forms_own_nulls_are_no_identity() -> None:
     assert same(request({"role": "user", "parts": [], "provider_fields": {}}), request({"role": "user", "parts": []}))
 
 
+def test_how_something_stood_on_the_wire_is_no_identity() -> None:
+    plain: dict[str, Any] = {"role": "assistant", "parts": []}
+    marked = {**plain, "provider_fields": {"$absent": ["content"], "refusal": None}}
+    assert same(request(plain), request(marked))
+    assert same(request(), request(provider_fields={"$forms": {"max_tokens": 1}, "logit_bias": None}))
+
+
 def test_why_an_earlier_message_ended_is_no_identity() -> None:
     assert same(request({**text("assistant", "x"), "finish_reason": "stop"}), request(text("assistant", "x")))
 

@@ -80,8 +80,15 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
     if read is None or not (playing.active_players() or playing.denied()) or getattr(_asking, "us", False):
         return
     address = read(arguments)
-    if address is not None:
+    if address is None:
+        return
+    try:
         _decide(address)
+    except ReplayStop:
+        # Those who open sockets close them at an OSError only.
+        if event == "socket.connect":
+            arguments[0].close()
+        raise
 
 
 def _socket_address(arguments: tuple[Any, ...]) -> Address | None:
@@ -176,7 +183,7 @@ def _decide(address: Address) -> None:
             _note(player, f"telemetry to {where} was held back")
         raise ConnectionRefusedError(f"spanreel: a replay sends no telemetry ({where})")
     what = f"a connection to {where} from {_place(frames)}"
-    current = playing.current_player()
+    current = playing.current_player() if players else None
     if current is not None:
         current.refuse(what)
     raise ReplayStop(f"{what} would have gone past the replay")

@@ -108,7 +108,7 @@ def identity(request: Request) -> dict[str, Json]:
     Instructions stand in front as a system message; call ids are ``#k.j``: assistant message k, call j.
     """
     settings = {name: value for name, value in request.settings.items() if name not in TRANSPORT and value is not None}
-    fields = {name: value for name, value in request.provider_fields.items() if name not in TRANSPORT}
+    fields = _meant({name: value for name, value in request.provider_fields.items() if name not in TRANSPORT})
     return {
         "model": request.model,
         "messages": _messages(request),
@@ -191,10 +191,15 @@ def _plain(value: Mapping[str, Json]) -> dict[str, Any]:
     plain = {key: item for key, item in value.items() if item is not None}
     fields = plain.pop("provider_fields", None)
     if isinstance(fields, Mapping):
-        kept = {key: item for key, item in fields.items() if not (key == "id" and _generated(item))}
+        kept = {key: item for key, item in _meant(fields).items() if not (key == "id" and _generated(item))}
         if kept:
             plain["provider_fields"] = kept
     return plain
+
+
+def _meant(fields: Mapping[str, Json]) -> dict[str, Json]:
+    """Without what only says how something stood on the wire: nulls, and the protocols' own marks."""
+    return {key: value for key, value in fields.items() if value is not None and not key.startswith("$")}
 
 
 def _generated(value: Json) -> bool:

@@ -64,7 +64,7 @@ def check(session: Session, run: Run | None) -> None:
         raise ReplayRefused(
             f"nothing would answer the tool{'s' * (len(unanswered) > 1)} {', '.join(map(repr, unanswered))}: "
             "the recording knows their results only from what the model was told, so they would run for real. "
-            "Decorate each with @spanreel.tool and record again"
+            "Decorate each with @spanreel.tool() and record again"
         )
     if not slots:
         what = f"run {run.id!r} of session {session.id!r}" if run is not None else f"session {session.id!r}"

@@ -1,0 +1,218 @@
+"""The guard: what goes past every point is stopped before a byte leaves, and named."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+import threading
+import types
+import urllib.request
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from replaying import Book, pay, pay_in_child
+from spanreel.errors import ReplayStop
+from spanreel.replay import guard
+from spanreel.replay.runner import replay
+from spanreel.replay.verdict import Report, Verdict
+from spanreel.session import Session
+
+grpc: Any = pytest.importorskip("grpc")
+
+
+def recording() -> Session:
+    book = Book()
+    run = book.run(agent=None, implicit=True)
+    book.tool(run, "pay", {"amount": 1}, "recorded")
+    return book.session()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    seen = 0
+
+    def do_GET(self) -> None:
+        _Handler.seen += 1
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *arguments: Any) -> None:
+        """Nothing."""
+
+
+@pytest.fixture
+def server() -> Iterator[int]:
+    _Handler.seen = 0
+    with HTTPServer(("127.0.0.1", 0), _Handler) as http:
+        thread = threading.Thread(target=http.serve_forever)
+        thread.start()
+        yield http.server_port
+        http.shutdown()
+        thread.join()
+
+
+def reason(report: Report | None) -> str:
+    assert report is not None
+    assert (report.verdict, report.exit_code) == (Verdict.NOT_INTERCEPTED, 4)
+    return report.reasons[0]
+
+
+def test_an_unknown_client_is_stopped_before_a_byte_leaves(server: int) -> None:
+    with replay(recording(), check=False) as playing:
+        urllib.request.urlopen(f"http://127.0.0.1:{server}/v1/chat/completions")
+    assert _Handler.seen == 0
+    said = reason(playing.report)
+    assert said.startswith(f"a connection to 127.0.0.1:{server} from tests/test_replay_guard.py:")
+    assert said.endswith("(test_an_unknown_client_is_stopped_before_a_byte_leaves) would have gone past the replay")
+
+
+def test_an_allowed_address_is_reached_by_its_name_too(server: int) -> None:
+    with replay(recording(), allow=[f"localhost:{server}"]):
+        urllib.request.urlopen(f"http://127.0.0.1:{server}/").close()
+        urllib.request.urlopen(f"http://localhost:{server}/").close()
+        assert pay(1) == "recorded"
+    assert _Handler.seen == 2
+
+
+def test_another_port_is_not_allowed(server: int) -> None:
+    with replay(recording(), check=False, allow=[f"127.0.0.1:{server + 1}"]) as playing:
+        urllib.request.urlopen(f"http://127.0.0.1:{server}/").close()
+    reason(playing.report)
+
+
+def test_names_are_not_looked_up() -> None:
+    with replay(recording(), check=False) as playing:
+        socket.getaddrinfo("api.example.com", 443)
+    assert "a connection to api.example.com from" in reason(playing.report)
+    with replay(recording(), check=False) as playing:
+        socket.getaddrinfo(b"api.example.com", 443)
+    assert "a connection to api.example.com from" in reason(playing.report)
+
+
+def test_datagrams_are_stopped() -> None:
+    with replay(recording(), check=False) as playing, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
+        datagrams.sendto(b"x", ("127.0.0.1", 53))
+    assert "127.0.0.1:53" in reason(playing.report)
+
+
+def test_what_stays_on_the_machine_passes(tmp_path: Path) -> None:
+    with replay(recording()):
+        one, other = socket.socketpair()
+        one.close()
+        other.close()
+        socket.getaddrinfo("127.0.0.1", 80)
+        socket.getaddrinfo("::1", 80)
+        socket.getaddrinfo("localhost", 80)
+        socket.getaddrinfo(None, 80)
+        with socket.socket(socket.AF_UNIX) as local, pytest.raises(FileNotFoundError):
+            local.connect(str(tmp_path / "none"))
+        with socket.create_server(("127.0.0.1", 0)):
+            pass
+        asyncio.run(asyncio.sleep(0))
+        pay(1)
+
+
+async def test_a_connection_of_asyncio_is_stopped(server: int) -> None:
+    with replay(recording(), check=False) as playing:
+        await asyncio.open_connection("127.0.0.1", server)
+    assert "asyncio_is_stopped" in reason(playing.report)
+
+
+def test_after_the_replay_connections_pass(server: int) -> None:
+    with replay(recording()):
+        pay(1)
+    urllib.request.urlopen(f"http://127.0.0.1:{server}/").close()
+    assert _Handler.seen == 1
+
+
+def test_telemetry_is_held_back_and_the_replay_goes_on(server: int) -> None:
+    exporter = types.ModuleType("opentelemetry.exporter.otlp.mine")
+    exec("def send(url):\n    import urllib.request\n    urllib.request.urlopen(url)", exporter.__dict__)
+    with replay(recording()) as playing:
+        with pytest.raises(OSError, match="a replay sends no telemetry"):
+            exporter.send(f"http://127.0.0.1:{server}/v1/traces")
+        assert pay(1) == "recorded"
+    assert _Handler.seen == 0
+    assert playing.report is not None
+    assert playing.report.notes == (f"telemetry to 127.0.0.1:{server} was held back",)
+
+
+def test_a_grpc_call_is_stopped(server: int) -> None:
+    with grpc.insecure_channel(f"127.0.0.1:{server}") as channel:
+        ask = channel.unary_unary("/model.Service/Ask")
+        with replay(recording(), check=False) as playing:
+            ask(b"hello")
+    assert f"a connection to 127.0.0.1:{server}" in reason(playing.report)
+
+
+async def test_an_asynchronous_grpc_call_is_stopped(server: int) -> None:
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{server}") as channel:
+        ask = channel.unary_unary("/model.Service/Ask")
+        with replay(recording(), check=False) as playing:
+            await ask(b"hello")
+    assert "would have gone past" in reason(playing.report)
+
+
+def test_a_loop_of_uvloop_is_stopped(server: int) -> None:
+    uvloop = pytest.importorskip("uvloop", reason="uvloop is not installed")
+
+    async def work() -> None:
+        await asyncio.open_connection("127.0.0.1", server)
+
+    with replay(recording(), check=False) as playing:
+        uvloop.run(work())
+    assert _Handler.seen == 0
+    assert f"a connection to 127.0.0.1:{server}" in reason(playing.report)
+
+
+# -- other processes -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["spawn", "fork"])
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_tool_in_a_process_pool_does_not_run(method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if sys.platform == "win32":
+        pytest.skip("no fork on this system")
+    monkeypatch.setenv("LEDGER", str(tmp_path / "ledger"))
+    tests = str(Path(__file__).parent)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([tests, *(path for path in sys.path if path)]))
+    with replay(recording(), check=False), ProcessPoolExecutor(1, mp_context=get_context(method)) as pool:
+        stopped = pool.submit(pay_in_child, 1).exception()
+    assert isinstance(stopped, ReplayStop)
+    assert not (tmp_path / "ledger").exists()
+
+
+def test_a_tool_in_a_child_process_does_not_run_and_its_network_is_closed(server: int, tmp_path: Path) -> None:
+    code = (
+        "import spanreel.auto, spanreel, urllib.request\n"
+        "@spanreel.tool()\n"
+        "def pay(amount):\n"
+        f"    open({str(tmp_path / 'ledger')!r}, 'w')\n"
+        "for work in (lambda: pay(1), lambda: urllib.request.urlopen('http://127.0.0.1:%d/')):\n"
+        % server
+        + "    try:\n        work()\n        print('ran')\n    except BaseException as error:\n        print(error)\n"
+    )
+    environment = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path), "SPANREEL_REPLAY": "session.json"}
+    with replay(recording()):
+        pay(1)
+        done = subprocess.run(
+            [sys.executable, "-c", code], env={**os.environ, **environment}, capture_output=True, text=True, check=True
+        )
+    lines = done.stdout.splitlines()
+    assert lines[0] == "this process was started by a replayed one (SPANREEL_REPLAY_GUARD); nothing runs live in it"
+    assert lines[1].startswith(f"a connection to 127.0.0.1:{server} from ")
+    assert _Handler.seen == 0
+    assert not (tmp_path / "ledger").exists()
+
+
+def test_the_guard_is_put_in_place_once() -> None:
+    guard.install()
+    guard.install()
