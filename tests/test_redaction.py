@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import base64
-import dataclasses
 import json
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -17,7 +17,7 @@ from spanreel import conventions
 from spanreel.credential_names import LAST_WORDS, PHRASES, WORDS, is_credential_name
 from spanreel.detectors import DETECTORS, Detector
 from spanreel.outgoing import finish, safe_text
-from spanreel.redaction import DEFAULT, Redacted, redact_attributes, redact_json, redact_text
+from spanreel.redaction import DEFAULT, Redacted, make_policy, redact_attributes, redact_json, redact_text
 from spanreel.settings import Settings
 
 AWS = "AKIA" + "ABCDEFGHIJKLMNOP"
@@ -106,6 +106,7 @@ def test_these_names_do_not(name: str) -> None:
         ("token => abc", "token => [redacted]"),
         (r"repr: 'line\nsk-proj-abcdefgh'", r"repr: 'line\n[redacted]'"),
         ("q=%20sk-proj-abcdefgh", "q=%20[redacted]"),
+        ("\u0130 \u0130 password=abc \u0130", "\u0130 \u0130 password=[redacted] \u0130"),
     ],
 )
 def test_text_loses_its_credentials_and_nothing_else(text: str, redacted: str) -> None:
@@ -230,10 +231,10 @@ def test_attributes_are_redacted_by_name_and_value_and_say_which() -> None:
 
 
 def test_a_rule_that_raises_closes() -> None:
-    def explode(text: str) -> str:
+    def explode(text: str, places: Sequence[int]) -> str:
         raise RuntimeError("broken rule")
 
-    policy = dataclasses.replace(DEFAULT, detectors=(Detector("broken", ("boom",), explode),))
+    policy = make_policy("broken/1", is_credential_name, (Detector("broken", ("boom",), explode),))
     redacted = redact_attributes({"a": "boom boom", "b": "fine"}, policy)
     assert redacted == Redacted({"a": "[redacted]", "b": "fine"}, frozenset({"a"}), 1)
     finished = finish({"a": "boom boom"}, Settings(), policy)

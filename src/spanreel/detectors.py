@@ -1,4 +1,7 @@
-"""Credentials in text, found by their shape or by the name before them. Patterns are linear in the length of the text.
+"""Credentials in text, found by their shape or by the name before them, in time linear in the length of the text.
+
+Fragments are looked for first, and patterns tried only there: a pattern searched for through a long text would hold the
+interpreter's lock, and delay the streams of the program that is recorded.
 
 Sources of the shapes: what the providers document of their keys, RFC 7235 and 7617 (authorization), RFC 7468 (PEM),
 RFC 7519 (JWT), RFC 3986 (user information in URLs).
@@ -9,7 +12,7 @@ from __future__ import annotations
 import base64
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,18 +23,59 @@ MASK: Final = "[redacted]"
 
 @dataclass(frozen=True, slots=True)
 class Detector:
-    """One kind of secret in text. ``fragments`` are lower-case: text that holds none of them is not searched."""
+    """One kind of secret in text. A secret, or the name before it, starts with one of the lower-case ``fragments``.
+
+    ``redact`` gets the text and the places of the fragments in it, in order.
+    """
 
     name: str
     fragments: tuple[str, ...]
-    redact: Callable[[str], str]
+    redact: Callable[[str, Sequence[int]], str]
 
 
-def _masking(pattern: str) -> Callable[[str], str]:
-    """The function that masks what the pattern matches, but for its group ``before`` where it has one."""
-    compiled = re.compile(pattern)
-    replacement = rf"\g<before>{MASK}" if "before" in compiled.groupindex else MASK
-    return functools.partial(compiled.sub, replacement)
+def find_places(lowered: str, fragments: Sequence[str]) -> list[int]:
+    """The places in the lower-case text where one of the fragments stands, in order."""
+    places = []
+    for fragment in fragments:
+        place = lowered.find(fragment)
+        while place >= 0:
+            places.append(place)
+            place = lowered.find(fragment, place + 1)
+    return sorted(places)
+
+
+def lower(text: str) -> str:
+    """The text in lower case, character by character, so that places stay."""
+    lowered = text.lower()
+    if len(lowered) != len(text):  # a few letters become two
+        lowered = "".join(character.lower()[:1] for character in text)
+    return lowered
+
+
+def _mask(match: re.Match[str]) -> str:
+    return MASK
+
+
+def _mask_after(match: re.Match[str]) -> str:
+    """The mask behind the group ``before``."""
+    return match["before"] + MASK
+
+
+def _masking(pattern: str, replace: Callable[[re.Match[str]], str] = _mask) -> Callable[[str, Sequence[int]], str]:
+    """The function that replaces what the pattern matches at the places of the fragments."""
+    return functools.partial(_replace_at, re.compile(pattern), replace)
+
+
+def _replace_at(
+    pattern: re.Pattern[str], replace: Callable[[re.Match[str]], str], text: str, places: Sequence[int]
+) -> str:
+    parts, done = [], 0
+    for place in places:
+        match = pattern.match(text, place) if place >= done else None
+        if match is not None:
+            parts += [text[done:place], replace(match)]
+            done = match.end()
+    return "".join([*parts, text[done:]]) if parts else text
 
 
 # A key starts a word, or follows an escape of a JSON string, a repr or a URL that has not been decoded.
@@ -100,7 +144,10 @@ PRIVATE_KEY: Final = Detector(
 URL_PASSWORD: Final = Detector(
     "password in a URL",
     ("://",),
-    _masking(r"(?P<before>://[^/\s:@\"'?#\\]{0,256}+:)[^/\s?#\"'\\]{1,512}(?=@)"),
+    _masking(
+        r"(?P<before>://[^/\s:@\"'?#\\]{0,256}+:)[^/\s?#\"'\\]{1,512}(?=@)",
+        _mask_after,
+    ),
 )
 
 HEADER: Final = Detector(
@@ -108,8 +155,9 @@ HEADER: Final = Detector(
     ("authorization", "cookie"),
     # The value of these headers is several words; it ends where the line or the quotes do.
     _masking(
-        r"(?P<before>(?i:authorization|(?<![A-Za-z])(?:set-)?cookie)"
-        r"[\"'\\]{0,4}+[ \t]{0,8}+[:=][ \t]{0,8}+[\"'\\]{0,4}+)(?!\[redacted\])[^\"'\\\r\n]{3,}"
+        r"(?P<before>(?i:authorization|(?<![A-Za-z])cookie)"
+        r"[\"'\\]{0,4}+[ \t]{0,8}+[:=][ \t]{0,8}+[\"'\\]{0,4}+)(?!\[redacted\])[^\"'\\\r\n]+",
+        _mask_after,
     ),
 )
 
@@ -123,11 +171,8 @@ def _bearer(match: re.Match[str]) -> str:
 BEARER: Final = Detector(
     "bearer token",
     ("bearer",),
-    functools.partial(
-        re.compile(
-            r"(?P<before>\b[Bb](?:earer|EARER)(?:\s|%20|\+){1,4})(?P<value>[A-Za-z0-9][A-Za-z0-9._~+/=-]{5,})"
-        ).sub,
-        _bearer,
+    _masking(
+        r"(?P<before>\b[Bb](?:earer|EARER)(?:\s|%20|\+){1,4})(?P<value>[A-Za-z0-9][A-Za-z0-9._~+/=-]{5,})", _bearer
     ),
 )
 
@@ -145,9 +190,7 @@ def _basic(match: re.Match[str]) -> str:
 BASIC: Final = Detector(
     "basic authorization",
     ("basic",),
-    functools.partial(
-        re.compile(r"(?P<before>\b[Bb](?:asic|ASIC)[ \t]{1,4})(?P<value>[A-Za-z0-9+/]{4,})={0,2}").sub, _basic
-    ),
+    _masking(r"(?P<before>\b[Bb](?:asic|ASIC)[ \t]{1,4})(?P<value>[A-Za-z0-9+/]{4,})={0,2}", _basic),
 )
 
 _NAME: Final = re.compile(
@@ -185,9 +228,12 @@ _HARMLESS_VALUES: Final = frozenset(
 )
 
 
-def _redact_assignments(text: str) -> str:
+def _redact_assignments(text: str, places: Sequence[int]) -> str:
     parts, done, position = [], 0, 0
-    while match := _NAME.search(text, position):
+    for place in places:
+        match = _NAME.match(text, place) if place >= position else None
+        if match is None:
+            continue
         # Without a value to mask, on from the end of the name: the value may itself be a name. Values are looked at
         # behind names of credentials only, or text such as "key=key=key=..." would be read over and over.
         position = match.end()

@@ -7,6 +7,7 @@ the seam for them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -15,7 +16,7 @@ from opentelemetry.util.types import AttributeValue
 
 from spanreel import conventions, json_text
 from spanreel.credential_names import is_credential_name
-from spanreel.detectors import DETECTORS, MASK, Detector
+from spanreel.detectors import DETECTORS, MASK, Detector, find_places, lower
 from spanreel.model import Json
 
 
@@ -23,22 +24,24 @@ from spanreel.model import Json
 class Policy:
     """What is redacted: values under names that ``is_credential`` knows, and what the detectors find in text.
 
-    ``fragments`` are lower-case; JSON text that holds none of them, and no escape, is clean and is not decoded.
+    ``fragments`` are those of all detectors: text that holds none of them is clean. ``gate`` finds one of them.
     """
 
     name: str
     is_credential: Callable[[str], bool]
     detectors: tuple[Detector, ...]
     fragments: tuple[str, ...]
+    gate: re.Pattern[str]
     key_ids: tuple[str, ...] = ()
 
 
-DEFAULT: Final = Policy(
-    name="spanreel.default/1",
-    is_credential=is_credential_name,
-    detectors=DETECTORS,
-    fragments=tuple(dict.fromkeys(fragment for detector in DETECTORS for fragment in detector.fragments)),
-)
+def make_policy(name: str, is_credential: Callable[[str], bool], detectors: tuple[Detector, ...]) -> Policy:
+    """The policy of these rules."""
+    fragments = tuple(dict.fromkeys(fragment for detector in detectors for fragment in detector.fragments))
+    return Policy(name, is_credential, detectors, fragments, re.compile("|".join(map(re.escape, fragments))))
+
+
+DEFAULT: Final = make_policy("spanreel.default/1", is_credential_name, DETECTORS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +82,16 @@ def redact_text(text: str, policy: Policy = DEFAULT) -> str:
     """Redact what detectors find in text that is no JSON."""
     if len(text) < _SHORTEST:
         return text
-    lowered = text.lower()
+    lowered = lower(text)
+    if not _may_hold_one(lowered, policy):
+        return text
     redacted = text
     for detector in policy.detectors:
-        if any(fragment in lowered for fragment in detector.fragments):
-            redacted = detector.redact(redacted)
+        places = find_places(lowered, detector.fragments)
+        if places:
+            before, redacted = redacted, detector.redact(redacted, places)
+            if redacted is not before:
+                lowered = lower(redacted)
     return text if redacted == text else redacted
 
 
@@ -91,6 +99,7 @@ _OWN_MARKS: Final = frozenset({conventions.FIDELITY, conventions.REDACTION, conv
 """Attributes that say something about others, by name; they hold no content."""
 
 _SHORTEST: Final = 5
+_SHORT: Final = 400
 _FLAG: Final = "-"
 
 
@@ -114,7 +123,7 @@ def _string(text: str, policy: Policy) -> str:
     if text.lstrip()[:1] not in {"{", "[", '"'}:
         return redact_text(text, policy)
     lowered = text.lower()
-    if "\\u" not in lowered and not any(fragment in lowered for fragment in policy.fragments):
+    if "\\u" not in lowered and not _may_hold_one(lowered, policy):
         return text
     try:
         decoded = json_text.decode(text)
@@ -126,6 +135,13 @@ def _string(text: str, policy: Policy) -> str:
     # A key that stands twice: decoding shows its last value only, and writing it again drops the others.
     again = json_text.encode(decoded)
     return text if again == text or redact_text(text, policy) is text else again
+
+
+def _may_hold_one(lowered: str, policy: Policy) -> bool:
+    """Whether a detector has to look. For short text one pattern is faster than many searches, for long text slower."""
+    if len(lowered) < _SHORT:
+        return policy.gate.search(lowered) is not None
+    return any(fragment in lowered for fragment in policy.fragments)
 
 
 def _mapping(value: Mapping[Any, Any], policy: Policy) -> Any:
