@@ -1,4 +1,4 @@
-"""The acceptance cases of replay that hold so far, end to end: recorded, exported, converted, and played by the same code.
+"""The acceptance cases of replay that hold so far, end to end: recorded, exported, converted, played by the same code.
 
 The numbers are those of section E of the specification of replay.
 """

@@ -117,6 +117,7 @@ class Exchange:
         self.player = player
         self.started = time.monotonic_ns()
         self._error: Error | None = None
+        self._ended = False
 
     def answer(self) -> Any:
         """The response that a replay gives, unread; None where there is no replay."""
@@ -141,13 +142,16 @@ class Exchange:
         self.closed()
 
     def piece(self, at: float, data: bytes) -> None:
-        """Bytes of the body have come."""
-        self.capture.add(at, data)
+        """Bytes of the body have come; what a client drains again after the end is none of it."""
+        if not self._ended:
+            self.capture.add(at, data)
 
     def closed(self) -> None:
         """The body has ended, or its reader has."""
+        self._ended = True
         self.crossing.finish(None, error=self._error)
 
     def failed(self, error: BaseException) -> None:
         """Reading the body raised."""
+        self._ended = True
         self.crossing.fail(error)
