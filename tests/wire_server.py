@@ -22,35 +22,50 @@ USAGE = {
 def completion(text: str = "Hello.", **message: Any) -> dict[str, Any]:
     """A plain chat completion."""
     choice = {"index": 0, "message": {"role": "assistant", "content": text, **message}, "finish_reason": "stop"}
-    return {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "gpt-served", "choices": [choice], "usage": USAGE}
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "gpt-served",
+        "choices": [choice],
+        "usage": USAGE,
+    }
 
 
 def chunks(*texts: str) -> list[bytes]:
     """The events of a streamed chat completion."""
 
     def event(choices: list[Any], **more: Any) -> bytes:
-        body = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "gpt-served", "choices": choices}
+        body = {
+            "id": "chatcmpl-1",
+            "object": "chat.completion.chunk",
+            "created": 1,
+            "model": "gpt-served",
+            "choices": choices,
+        }
         return f"data: {json.dumps({**body, **more})}\n\n".encode()
 
-    deltas = [event([{"index": 0, "delta": {"role": "assistant", "content": text}, "finish_reason": None}]) for text in texts]
+    deltas = [
+        event([{"index": 0, "delta": {"role": "assistant", "content": text}, "finish_reason": None}]) for text in texts
+    ]
     stop = event([{"index": 0, "delta": {}, "finish_reason": "stop"}])
     return [*deltas, stop, event([], usage=USAGE), b"data: [DONE]\n\n"]
 
 
 class Pieces(httpx2.SyncByteStream, httpx2.AsyncByteStream):
-    """A body in pieces; ``hold`` is awaited before the second, ``fail`` raised there."""
+    """A body in pieces, to be had once; ``hold`` is awaited before the second, ``fail`` raised there."""
 
     def __init__(self, pieces: list[bytes], hold: asyncio.Event | None = None, fail: Exception | None = None) -> None:
-        self.pieces, self.hold, self.fail = pieces, hold, fail
+        self.pieces, self.hold, self.fail = iter(enumerate(pieces)), hold, fail
 
     def __iter__(self) -> Iterator[bytes]:
-        for number, piece in enumerate(self.pieces):
+        for number, piece in self.pieces:
             if number == 1 and self.fail:
                 raise self.fail
             yield piece
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        for number, piece in enumerate(self.pieces):
+        for number, piece in self.pieces:
             if number == 1 and self.fail:
                 raise self.fail
             if number == 1 and self.hold:
