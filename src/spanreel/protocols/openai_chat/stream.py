@@ -146,8 +146,8 @@ def _undo_difference(fields: Mapping[str, Json], previous: Mapping[str, Json]) -
     if "choices" in fields:
         before = _by_index(previous)
         chunk["choices"] = [
-            overlay(_without_direct(before.get(_index(choice), {})), _without_direct(choice))
-            | {key: choice[key] for key in _DIRECT if key in choice}
+            {key: choice[key] for key in _DIRECT if key in choice}
+            | overlay(_without_direct(before.get(_index(choice), {})), _without_direct(choice))
             for choice in fields["choices"]
         ]
     return chunk
