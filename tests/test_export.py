@@ -292,6 +292,24 @@ def test_the_next_span_that_leaves_says_what_was_lost(make: Make) -> None:
     assert said == ['{"export_failed":2}', None]
 
 
+def test_what_was_lost_is_said_again_where_the_request_that_said_it_failed(make: Make) -> None:
+    collected = Collected(failures=1)
+    tracer, pipeline = make(Settings(flush=Flush.RUN), [collected])
+    root = set_span_in_context(tracer.start_span("root"))
+    for _ in range(3):  # two requests: the first fails, the second arrives
+        span = tracer.start_span("chat", root)
+        pipeline.hold(span, model_capture("x" * 1_500_000))
+        span.add_event("stack", {"trace": "t" * 60_000})
+        span.end()
+    assert pipeline.flush(10)
+    tool_span(tracer, pipeline)
+    assert pipeline.flush(5)
+    lost = 4 - len(collected.spans)
+    assert lost > 0
+    assert (collected.spans[-1].attributes or {})[names.LOSSES] == json.dumps({"export_failed": lost}).replace(" ", "")
+    assert pipeline.losses.total() == {"export_failed": lost}
+
+
 def test_a_capture_that_cannot_be_read_costs_its_content_and_not_its_span(
     make: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -420,7 +438,8 @@ def test_shutdown_gives_up_in_time_and_counts_what_is_left(make: Make) -> None:
 def run_script(script: str, **environ: str) -> subprocess.CompletedProcess[str]:
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("OTEL_", "SPANREEL_"))}
     return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)],
+        # From Python 3.12 on a fork beside threads warns, which is the script's intention here.
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", textwrap.dedent(script)],
         env={**inherited, **environ},
         capture_output=True,
         text=True,

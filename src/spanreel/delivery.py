@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -71,26 +71,34 @@ class Delivery:
 
     def deliver(self, batch: Sequence[Waiting]) -> None:
         """Export the batch in requests that a default Collector takes. What fails is counted; nothing is raised."""
+        said = self.losses.take()
+        requests = self._requests(batch, said)
+        first = next(requests, None)
+        if first is None or not self._send(first):
+            self.losses.put_back(said)
+        for request in requests:
+            self._send(request)
+
+    def _requests(self, batch: Sequence[Waiting], said: Mapping[str, int]) -> Iterator[list[ReadableSpan]]:
+        """The batch, finished and cut into requests; its first span says what was lost before."""
         request: list[ReadableSpan] = []
         size = REQUEST_OVERHEAD
-        said = self.losses.take()
-        for number, waiting in enumerate(batch):
+        for waiting in batch:
             try:
-                span = self._finish(waiting, said if number == 0 else {})
+                span = self._finish(waiting, said)
             except Exception as fault:  # noqa: BLE001 -- a span that cannot be finished costs only itself
                 self.losses.add(reasons.EXPORT_FAILED)
                 log_once(f"could not finish a span: {type(fault).__name__}")
                 continue
+            said = {}
             span_size = encoded_size(span)
             if request and size + span_size > REQUEST_BYTES:
-                self._send(request)
+                yield request
                 request, size = [], REQUEST_OVERHEAD
             request.append(span)
             size += span_size
         if request:
-            self._send(request)
-        if self.failing:
-            self.losses.put_back(said)
+            yield request
 
     def shutdown(self) -> None:
         """Shut the exporters down; one that waits to try again stops."""
@@ -124,10 +132,9 @@ class Delivery:
             self._resource = (resource, finish_resource(resource))
         return self._resource[1]
 
-    def _send(self, spans: Sequence[ReadableSpan]) -> None:
+    def _send(self, spans: Sequence[ReadableSpan]) -> bool:
+        """Whether every exporter took the spans."""
         self.failing = not self._exporters
-        if self.failing:
-            self.losses.add(reasons.EXPORT_FAILED, len(spans))
         for exporter in self._exporters or ():
             try:
                 taken = exporter.export(spans) is SpanExportResult.SUCCESS
@@ -137,3 +144,6 @@ class Delivery:
             if not taken:
                 self.failing = True
                 self.losses.add(reasons.EXPORT_FAILED, len(spans))
+        if not self._exporters:
+            self.losses.add(reasons.EXPORT_FAILED, len(spans))
+        return not self.failing
