@@ -345,6 +345,32 @@ def test_a_tools_span_without_content_takes_it_from_the_messages() -> None:
     assert call.fidelity == {"arguments": Fidelity.RECONSTRUCTED, "result": Fidelity.RECONSTRUCTED}
 
 
+def test_what_the_provider_ran_itself_is_a_tool_call_of_its_kind_and_no_obstacle() -> None:
+    search = {"type": "server_tool_call", "id": "ws_1", "name": "web_search", "server_tool_call": {"query": "rain"}}
+    found = {"type": "server_tool_call_response", "id": "ws_1", "server_tool_call_response": {"hits": 3}}
+    answer = {
+        "role": "assistant",
+        "parts": [search, found, {**search, "id": "ws_2"}, {"type": "text", "content": "Rain."}],
+    }
+    one = session(ours(1, model(WEATHER, answer, call_id="m")))
+    first, second = only_run(one).turns[0].tool_calls
+    assert (first.id, first.call_id, first.name, first.kind) == (
+        "m.provider.0",
+        "ws_1",
+        "web_search",
+        ToolKind.PROVIDER,
+    )
+    assert (first.arguments, first.result, first.fidelity) == ({"query": "rain"}, {"hits": 3}, {})
+    assert second.fidelity == {"result": Fidelity.ABSENT}
+    assert one.replay.eligible
+
+
+def test_what_the_recorder_had_to_drop_is_said() -> None:
+    lost = {names.LOSSES: '{"queue_full": 2, "x": "y"}'}
+    one = session(*(ours(number, model(WEATHER, None), also=lost) for number in (1, 2)))
+    assert one.source["losses"] == {"queue_full": 4}
+
+
 # -- runs inside runs ------------------------------------------------------------------------------------------------
 
 

@@ -4,12 +4,26 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from otlp_lines import GENAI, asks, called, chat, line, said, session, tool
+from otlp_lines import GENAI, asks, called, chat, line, model, ours, said, session, span_id, tool
 from spanreel import conventions as names
+from spanreel.model import (
+    Answer,
+    Error,
+    ErrorCategory,
+    Fidelity,
+    Operation,
+    Request,
+    RunRecord,
+    Status,
+    ToolKind,
+    ToolRecord,
+    Usage,
+)
 from spanreel.session import read_session, write_session
 from spanreel_collector.commands import SHOW
 from spanreel_collector.show import Look, show_session
@@ -88,6 +102,67 @@ def test_what_could_not_be_read_of_otlp_lines_is_said_beside(
     path.write_text(line(chat(1, [said("user", "Hi")], None), scope=GENAI) + "{")
     assert run(path) == 0
     assert "traces.jsonl:2: cut off" in capsys.readouterr().err
+
+
+def test_what_is_unusual_about_a_call_is_said() -> None:
+    """Side calls, loose tools, handoffs, streams cut off, media, what failed, and what never ended."""
+    media = {
+        "role": "user",
+        "parts": [{"type": "blob", "modality": "image", "content": ""}, {"type": "uri", "uri": "x"}],
+    }
+    search = {"type": "server_tool_call", "id": "w", "name": "web_search", "server_tool_call": {}}
+    answer = {
+        "role": "assistant",
+        "parts": [{"type": "reasoning", "content": "hm"}, search, {"type": "odd"}, called("f", {})],
+    }
+    record = model([media], answer, run=1, turn=0)
+    assert record.answer is not None
+    cut = replace(
+        record, answer=replace(record.answer, complete=False, streamed=True), fidelity={"input": Fidelity.TRUNCATED}
+    )
+    embeddings = replace(
+        record, request=Request(Operation.EMBEDDINGS, "e"), answer=Answer(usage=Usage(None, 3, 2, None, 1))
+    )
+    error = Error(ErrorCategory.TOOL, "KeyError", "'x'")
+    one = session(
+        ours(1, RunRecord(run_id=span_id(1), path="root", started_only=True), seconds=0),
+        ours(2, cut, 1),
+        ours(3, ToolRecord("go", {}, None, kind=ToolKind.HANDOFF, target="billing", turn_index=0), 1),
+        ours(4, ToolRecord("pay", {}, error=error, side_effect=True, turn_index=0, status=Status.ERROR), 1),
+        ours(5, embeddings, 1),
+    )
+    assert show_session(one, Look(width=120)).splitlines() == [
+        "session s-79b7b39475799337 trace aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, recorded, unfinished",
+        "  2026-11-18 11:06:41 UTC",
+        "  tokens: 10 in (2 cached), 5 out (1 reasoning)",
+        "  replay: 3 in the way",
+        "    /runs/0: the run never finished: the recording ends in the middle",
+        "    /runs/0/turns/0/model_call/input: input truncated: a live request cannot be known again",
+        "    /runs/0/turns/0/tool_calls/3: tool 'f' was asked for, and nothing tells what came of it",
+        "",
+        "agent root, #0 0000000000000001, unfinished, [input reconstructed]",
+        "  user: [image] [uri]",
+        "  turn 0",
+        "    chat gpt-5 500 ms, 10 in, 2 out, streamed, cut off, [input truncated]",
+        "      assistant: (hm) [web_search] -> f({})",
+        "    provider web_search [result absent]",
+        "      asked {}",
+        "    handoff go 500 ms, to billing",
+        "      asked {}",
+        "      gave null",
+        "    tool pay 500 ms, side effect, error",
+        "      asked {}",
+        "      tool: KeyError: 'x'",
+        "    tool f not recorded, seen in messages, unfinished, [arguments reconstructed; result absent]",
+        "      asked {}",
+        "  embeddings e 500 ms, ? in (2 cached), 3 out (1 reasoning)",
+    ]
+
+
+def test_long_lists_of_reasons_are_cut_unless_all_is_asked_for() -> None:
+    one = session(*(chat(number, None, said("assistant", "Ho")) for number in range(1, 9)), scope=GENAI)
+    assert "and 3 more" in show_session(one, Look())
+    assert "and 3 more" not in show_session(one, Look(full=True))
 
 
 def test_every_line_fits_the_width_unless_all_is_asked_for() -> None:

@@ -111,6 +111,24 @@ def model_id(model: Placed) -> str:
     return getattr(model.record, "call_id", None) or model.id
 
 
+def provider_tool_call(model: Placed, number: int, part: dict[str, Json], result: Json) -> ToolCall:
+    """A call that the provider ran itself, as its answer tells; no span of ours can."""
+    asked = json_text.plain(part.get("server_tool_call"))
+    known = result is not requests.MISSING
+    return ToolCall(
+        id=f"{model_id(model)}.provider.{number}",
+        call_id=part["id"] if isinstance(part.get("id"), str) else None,
+        name=part["name"] if isinstance(part.get("name"), str) else "",
+        kind=ToolKind.PROVIDER,
+        requested=asked,
+        arguments=asked,
+        result=json_text.plain(result) if known else None,
+        requested_by=_requested_by(model, number),
+        executed=False,
+        fidelity={} if known else {"result": Fidelity.ABSENT},
+    )
+
+
 def recover_tool_call(model_call: str, request: Asked, answer: Json) -> ToolCall:
     """A call that left no span: what the model asked for, and what it was told in a later request."""
     known = answer is not requests.MISSING

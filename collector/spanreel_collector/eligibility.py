@@ -61,7 +61,9 @@ def _judge_tool_call(call: ToolCall, place: str, *, last: bool) -> Iterator[Reas
     if not call.executed:
         # A request that nobody answered, in the last answer of a run that ended well, is how some frameworks give
         # their output. One that no recorded model call made happened before the recording began.
-        if not (last and call.status is Status.UNFINISHED) and call.requested_by is not None:
+        if call.status is Status.UNFINISHED and not last:
+            yield Reason(place=place, reason=f"tool {call.name!r} was asked for, and nothing tells what came of it")
+        elif call.status is not Status.UNFINISHED and call.requested_by is not None:
             reason = f"tool {call.name!r} was called, but nothing recorded it: in a replay it would really run"
             yield Reason(place=place, reason=reason, remedy="decorate the tool with @spanreel.tool and record again")
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -45,10 +46,11 @@ def merge_sessions(sessions: Iterable[SessionInfo]) -> SessionInfo:
 
 
 def read_source(spans: Iterable[RawSpan], dialects: Iterable[str]) -> dict[str, Any]:
-    """Who recorded the session: service, SDK, instrumentation scopes, dialects, and the files it came from."""
+    """Who recorded the session: service, SDK, scopes, dialects, files, and what was lost on the way."""
+    seen = list(spans)
     services, scopes, files = set[str](), set[str](), set[str]()
     sdk: dict[str, str] = {}
-    for span in spans:
+    for span in seen:
         resource = span.origin.resource
         if service := values.text(resource, "service.name"):
             services.add(service)
@@ -62,7 +64,20 @@ def read_source(spans: Iterable[RawSpan], dialects: Iterable[str]) -> dict[str, 
     source: dict[str, Any] = {"service_name": ", ".join(sorted(services))} if services else {}
     if sdk:
         source["sdk"] = sdk
+    if lost := read_losses(seen):
+        source["losses"] = lost
     return {**source, "scopes": sorted(scopes), "dialects": sorted(set(dialects)), "files": sorted(files)}
+
+
+def read_losses(spans: Iterable[RawSpan]) -> dict[str, int]:
+    """What the recorder says it had to drop, by reason, in numbers; not all of it need be of this session."""
+    lost = Counter[str]()
+    for span in spans:
+        said, _ = values.decode(span.attributes.get(names.LOSSES))
+        for reason, number in said.items() if isinstance(said, dict) else ():
+            if isinstance(number, int):
+                lost[reason] += number
+    return dict(sorted(lost.items()))
 
 
 def read_redaction(spans: Iterable[RawSpan]) -> tuple[str | None, list[str]]:

@@ -44,6 +44,20 @@ def read_requests(models: list[Placed]) -> list[Asked]:
     return found
 
 
+def read_provider_calls(model: Placed) -> list[tuple[dict[str, Json], Json]]:
+    """The calls that the provider ran itself while it answered, each with its result, or `MISSING`."""
+    answer = model.record.answer if isinstance(model.record, ModelRecord) else None
+    parts = list(_parts(answer.messages if answer else ()))
+    results = {
+        _text(part.get("id")): part.get("server_tool_call_response", MISSING)
+        for part in parts
+        if part.get("type") == "server_tool_call_response"
+    }
+    return [
+        (part, results.get(_text(part.get("id")), MISSING)) for part in parts if part.get("type") == "server_tool_call"
+    ]
+
+
 def join(tools: list[Placed], asked: list[Asked], models: list[Placed]) -> dict[str, Asked]:
     """Tool spans' ids to the requests for them: by call id, then by name and arguments, then by name in order."""
     joined: dict[str, Asked] = {}

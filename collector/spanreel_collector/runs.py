@@ -6,12 +6,18 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Literal
 
-from spanreel.model import Fidelity, Message, ModelRecord, Status, ToolRecord
+from spanreel.model import Fidelity, Message, ModelRecord, Status, ToolKind, ToolRecord
 from spanreel.session import AgentInfo, Entrypoint, ErrorInfo, ModelCall, Parent, Run, ToolCall, Turn
 from spanreel_collector import json_text
-from spanreel_collector.calls import model_id, recover_tool_call, write_model_call, write_tool_call
+from spanreel_collector.calls import (
+    model_id,
+    provider_tool_call,
+    recover_tool_call,
+    write_model_call,
+    write_tool_call,
+)
 from spanreel_collector.drafts import Draft
-from spanreel_collector.requests import Asked, answer_to, earlier_rounds, join, read_requests
+from spanreel_collector.requests import Asked, answer_to, earlier_rounds, join, read_provider_calls, read_requests
 from spanreel_collector.tables import Tables, agent_info, error_info, timestamp
 from spanreel_collector.trace import Placed
 
@@ -59,6 +65,8 @@ def write_run(draft: Draft, place: Place, tables: Tables, runs_of_tools: dict[st
     turns = _Turns(draft, models)
     for placed in models:
         turns.open(placed, write_model_call(placed, tables))
+        for number, told in enumerate(read_provider_calls(placed)):
+            turns.get(turns.of_model[placed.id]).tool_calls.append(provider_tool_call(placed, number, *told))
     status = _status(draft, models)
     asked = read_requests(models)
     joined = join(tools, asked, models)
@@ -182,7 +190,11 @@ def _recover_tool_calls(turns: _Turns, asked: list[Asked], taken: set[Asked]) ->
             model = turns.models[request.model]
             calls = turns.get(turns.of_model[model.id]).tool_calls
             call = recover_tool_call(model_id(model), request, answer_to(request, turns.models))
-            later = (index for index, known in enumerate(calls) if _position(known) > request.position)
+            later = (
+                index
+                for index, known in enumerate(calls)
+                if known.kind is not ToolKind.PROVIDER and _position(known) > request.position
+            )
             calls.insert(next(later, len(calls)), call)
     if turns.draft.record is not None or not turns.models or getattr(turns.models[0].record, "call_id", None):
         return []

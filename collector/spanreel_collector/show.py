@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from spanreel.model import Fidelity, Json, Status
+from spanreel.model import Fidelity, Json, Status, ToolKind
 from spanreel.session import ErrorInfo, Message, ModelCall, Run, Session, ToolCall, Usage
 from spanreel_collector import json_text
 
@@ -102,7 +102,7 @@ def _model_call(session: Session, call: ModelCall, look: Look, depth: int) -> It
 
 def _tool_call(session: Session, call: ToolCall, look: Look, depth: int) -> Iterator[str]:
     kind = f"{call.kind} " if call.kind != "function" else "tool "
-    facts = [_length(call.started_at, call.ended_at), "" if call.executed else "not recorded, seen in messages"]
+    facts = [_length(call.started_at, call.ended_at), _seen(call)]
     facts += [f"to {call.target}" if call.target else "", "side effect" if call.side_effect else ""]
     yield _fit(f"{kind}{call.name}", _facts(*facts, *_state(call.status), _marks(call.fidelity)), look, depth)
     if call.arguments is not None:
@@ -117,6 +117,10 @@ def _tool_call(session: Session, call: ToolCall, look: Look, depth: int) -> Iter
     ):
         yield _fit("", f"gave   {_short(call.result)}", look, depth + 1)
     yield from _error(call.error, look, depth + 1)
+
+
+def _seen(call: ToolCall) -> str:
+    return "" if call.executed or call.kind is ToolKind.PROVIDER else "not recorded, seen in messages"
 
 
 def _messages(session: Session, indexes: list[int], look: Look, depth: int) -> Iterator[str]:
