@@ -108,6 +108,9 @@ SCHEMA: dict[str, Any] = {
         "either": {"oneOf": [{"$ref": "#/$defs/Where"}, {"type": "object", "properties": {}}]},
         "lost": {"$ref": "#/$defs/Missing"},
         "odd": True,
+        "all": {"allOf": [{"$ref": "#/$defs/Where"}]},
+        "loose": {"anyOf": [True, {"type": "array", "items": {"$ref": "#/$defs/Where"}}]},
+        "loop": {"$ref": "#/$defs/Loop"},
     },
     "$defs": {
         "Where": {"type": "object", "properties": {"city": {"default": "Rome"}, "in": {"$ref": "#/$defs/Where"}}}
@@ -123,6 +126,7 @@ SCHEMA: dict[str, Any] = {
         ({"where": {}}, {"where": {"city": "Rome"}, "limit": 10}),
         ({"maybe": {}}, {"maybe": {"city": "Rome"}}),
         ({"many": [{}, {"in": {}}]}, {"many": [{"city": "Rome"}, {"city": "Rome", "in": {"city": "Rome"}}]}),
+        ({"all": {}, "loose": [{}]}, {"all": {"city": "Rome"}, "loose": [{"city": "Rome"}]}),
         ('{"limit": 10}', {}),
         (None, {}),
         ("", {}),
@@ -141,6 +145,7 @@ def test_defaults_of_the_schema_are_filled_on_both_sides(one: Any, other: Any) -
         ({"either": {}}, {"either": {"city": "Rome"}}),
         ({"lost": {}}, {"lost": {"city": "Rome"}}),
         ({"odd": {}}, {}),
+        ({"loop": {}}, {"loop": {"city": "Rome"}}),
         ({"where": "Rome"}, {}),
     ],
 )

@@ -723,6 +723,14 @@ def test_what_a_foreign_recording_has_is_compared() -> None:
         live.ask(live.run(), [text("user", "hi")], settings={"temperature": 0})
 
 
+def test_fields_that_a_foreign_recording_has_lost_are_not_compared() -> None:
+    live = _foreign(fidelity={"provider_fields": "absent", "settings": "truncated"}, offered=[TOOL])
+    run = live.run()
+    live.ask(run, [text("user", "hi")], tools=(TOOL,), settings={"temperature": 0})
+    live.end(run)
+    assert live.report().uncompared == {"provider_fields": 1, "settings": 1}
+
+
 def test_a_recording_in_another_protocol_is_answered_in_the_live_one() -> None:
     book = Book()
     answer = {

@@ -84,6 +84,24 @@ def test_a_copy_of_the_request_still_names_the_tool_call() -> None:
     assert live.call(run, "read", {"page": 1}) == "page of y"
 
 
+def test_equal_calls_of_a_sub_agent_are_told_apart_by_what_is_left_inside() -> None:
+    book = Book()
+    boss = book.run(agent="boss")
+    for number in range(2):
+        call = book.tool(boss, "research", {}, number, kind="agent")
+        inner = book.run(f"root/r#{number}", agent="r", parent={"run": boss["id"], "tool_call": call["id"]})
+        book.tool(inner, "read", {}, number)
+    live = Live(book.session())
+    run = live.run(agent="boss")
+    for _ in range(2):
+        live.through(run, "research", {})
+    results = []
+    for number in range(2):
+        copy = ToolRequest("research", {}, None, ToolKind.AGENT)
+        results.append(live.call(live.run(f"root/r#{number}", agent="r", parent=run, inside=copy), "read", {}))
+    assert results == [0, 1]
+
+
 def test_calls_of_a_sub_agent_do_not_match_those_of_another() -> None:
     live = Live(team().session())
     boss = live.run(agent="boss")
@@ -342,6 +360,12 @@ def test_another_result_fails_and_names_the_place() -> None:
     assert report.first_divergence is not None
     assert report.first_divergence["reason"] == "outcome"
     assert report.runs[0].difference == {"pointer": "/result/answer", "recorded": 42, "live": 43}
+
+
+def test_an_outcome_of_a_run_that_was_never_announced_is_nothing() -> None:
+    live = Live(loop().session())
+    live.player.end_run(LiveRun("stranger", "root", Agent()), RunResult(), None)
+    assert live.report().runs == ()
 
 
 def test_output_messages_are_compared_where_there_is_no_result() -> None:

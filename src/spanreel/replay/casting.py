@@ -100,10 +100,8 @@ class Casting:
 
     def _choose_inner(self, run: LiveRun, parent: Role) -> Run | None:
         left = self._left(self.recording.children(parent.scope))
-        if run.tool_call is not None and (slot := self._tool_of(run, run.tool_call)) is not None:
-            inside = [
-                one for one in left if slot.call.run == one.id or (one.parent and one.parent.tool_call == slot.call.id)
-            ]
+        for slot in self._tools_of(run):
+            inside = [one for one in left if _is_inside(one, slot)]
             if inside:
                 return _pick(inside, run)
         return _pick([one for one in left if one.parent is not None and one.parent.tool_call is None], run, strict=True)
@@ -115,17 +113,18 @@ class Casting:
         unnamed, foreign = run.agent.name is None, self.recording.session.origin == "imported"
         return Role(parent.scope, parent.root, None) if unnamed or foreign else None
 
-    def _tool_of(self, run: LiveRun, request: ToolRequest) -> ToolSlot | None:
-        for _, through, slot in self._through:
-            if through is request:  # also of a handoff, which is asked for in the run of the agent before
-                return slot
-        for parent, through, slot in self._through:
-            if parent == run.parent and through == request:
-                return slot
-        return None
+    def _tools_of(self, run: LiveRun) -> Sequence[ToolSlot]:
+        """The recorded tool calls that the run may be inside of: the very one first, then those that look like it."""
+        through = [(request, slot) for parent, request, slot in self._through if parent == run.parent]
+        exact = [slot for request, slot in through if request is run.tool_call]
+        return exact or [slot for request, slot in through if request == run.tool_call]
 
     def _left(self, runs: Sequence[Run]) -> list[Run]:
         return [run for run in runs if run.id not in self._taken]
+
+
+def _is_inside(run: Run, tool: ToolSlot) -> bool:
+    return tool.call.run == run.id or (run.parent is not None and run.parent.tool_call == tool.call.id)
 
 
 def _pick(runs: Sequence[Run], live: LiveRun, *, strict: bool = False) -> Run | None:

@@ -91,6 +91,9 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
         raise
 
 
+_audit.__cantrace__ = True  # type: ignore[attr-defined]  # what an audit hook has to say so that it can be traced
+
+
 def _socket_address(arguments: tuple[Any, ...]) -> Address | None:
     connection, address = arguments[0], arguments[1]
     if connection.family not in _INTERNET or not isinstance(address, tuple) or len(address) < 2:

@@ -96,7 +96,8 @@ def match_tool(scope: Scope, live: LiveTool) -> Match | Miss:
     schema = scope.schemas.get(live.name)
     arguments = canonical_arguments(live.arguments, schema)
     alike = [slot for slot in scope.tools if slot.call.name == live.name and not slot.covered]
-    equal = [slot for slot in alike if not slot.lossy and text(slot.arguments(schema)) == text(arguments)]
+    key = text(arguments)
+    equal = [slot for slot in alike if not slot.lossy and slot.key(schema) == key]
     left = [slot for slot in equal if not slot.spent]
     named = [slot for slot in alike if live.call_id is not None and slot.call.call_id == live.call_id]
     by_id = [slot for slot in left if slot in named]

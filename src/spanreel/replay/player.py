@@ -74,11 +74,6 @@ class SessionPlayer:
         with self._lock:
             return tuple(self._events)
 
-    @property
-    def stopped(self) -> bool:
-        """Whether any run has been ended by this player."""
-        return bool(self._stopped)
-
     def close(self) -> None:
         """The replay is over; whoever still asks is stopped."""
         self._closed = True
@@ -100,7 +95,10 @@ class SessionPlayer:
 
     def end_run(self, run: LiveRun, result: RunResult | None, error: BaseException | None) -> None:
         """A run has ended: compare its outcome, unless it was us who ended it."""
-        live = None if result is None else RunResult(result.output, self._redact(result.value), result.status)
+        live = result
+        if result is not None and self._redact is not as_it_is:
+            output = tuple(self._redact(list(result.output)))
+            live = RunResult(output, self._redact(result.value), result.status)
         with self._lock:
             role = self._casting.end(run)
             if role is None or role.run is None or self._is_stopped(run):

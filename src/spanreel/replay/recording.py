@@ -91,6 +91,8 @@ class ToolSlot:
     rank: Rank
     spent: bool = False
     covered: bool = False
+    read: tuple[Json, Json, str] | None = None
+    """The schema that the arguments were last read by, and what they are by it."""
 
     @cached_property
     def started(self) -> Instant | None:
@@ -114,7 +116,17 @@ class ToolSlot:
 
     def arguments(self, schema: Json) -> Json:
         """The arguments in canonical form, defaults filled."""
-        return canonical_arguments(self.call.arguments, schema)
+        return self._read_by(schema)[1]
+
+    def key(self, schema: Json) -> str:
+        """The arguments as text: equal texts are equal arguments."""
+        return self._read_by(schema)[2]
+
+    def _read_by(self, schema: Json) -> tuple[Json, Json, str]:
+        if self.read is None or self.read[0] is not schema:
+            arguments = canonical_arguments(self.call.arguments, schema)
+            self.read = schema, arguments, text(arguments)
+        return self.read
 
     @cached_property
     def outcome(self) -> str:
