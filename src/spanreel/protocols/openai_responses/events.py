@@ -37,6 +37,7 @@ _ENTRY_TYPES: Final = {
     "response.reasoning_summary_text": "summary_text",
 }
 _INDEXES: Final = {"content": "content_index", "summary": "summary_index"}
+_MOST_ENTRIES: Final = 10_000
 _ENDS: Final = ("response.completed", "response.incomplete", "response.failed", "response.cancelled", "error")
 
 
@@ -67,7 +68,7 @@ def text_place(event: Mapping[str, Json]) -> tuple[Place, str] | None:
     if name is None:
         return (event["output_index"], field), own
     index = event.get(_INDEXES[name])
-    return ((event["output_index"], name, index, field), own) if isinstance(index, int) else None
+    return ((event["output_index"], name, index, field), own) if _is_position(index) else None
 
 
 def part_place(event: Mapping[str, Json]) -> Place | None:
@@ -76,7 +77,12 @@ def part_place(event: Mapping[str, Json]) -> Place | None:
     if name is None or not isinstance(event.get("output_index"), int):
         return None
     index = event.get(_INDEXES[name])
-    return (event["output_index"], name, index) if isinstance(index, int) else None
+    return (event["output_index"], name, index) if _is_position(index) else None
+
+
+def _is_position(index: Json) -> bool:
+    """Whether it can be the place of an entry; a bound, since lists are filled up to it."""
+    return isinstance(index, int) and 0 <= index < _MOST_ENTRIES
 
 
 class Joined:
