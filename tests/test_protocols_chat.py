@@ -129,6 +129,8 @@ def test_content_that_is_no_text_is_read_by_what_it_is() -> None:
         {"type": "file", "file": {"file_id": "file-1"}},
         {"type": "file", "file": {"file_data": "data:application/pdf;base64,QUJD", "filename": "a.pdf"}},
         {"type": "refusal", "refusal": "No."},
+        {"type": "file", "file": {"file_data": "no data URL"}},
+        {"type": "file", "file": {}},
         {"type": "something_new", "something_new": 1},
         {"type": "text", "text": None},
         "odd",
@@ -155,6 +157,8 @@ def test_content_that_is_no_text_is_read_by_what_it_is() -> None:
             "provider_fields": {"file": {"filename": "a.pdf"}},
         },
         {"type": "refusal", "content": "No.", "provider_fields": {"$form": "content"}},
+        {"type": "other", "value": {"type": "file", "file": {"file_data": "no data URL"}}},
+        {"type": "other", "value": {"type": "file", "file": {}}},
         {"type": "something_new", "something_new": 1},
         {"type": "other", "value": {"type": "text", "text": None}},
         {"type": "other", "value": "odd"},
@@ -462,8 +466,18 @@ def test_a_choice_without_a_message_is_an_empty_message() -> None:
     answer = openai_chat.read_response(json.dumps(body).encode(), 200)
     assert [(message["parts"], message["finish_reason"]) for message in answer.messages] == [([], "content_filter")]
     assert json.loads(openai_chat.write_response(answer)) == body
+    assert events_of(openai_chat.split(answer)[0][1])[0]["choices"][0]["finish_reason"] == "content_filter"
     answer.messages[0]["parts"].append({"type": "text", "content": "since put in"})
     assert json.loads(openai_chat.write_response(answer))["choices"][0]["message"]["content"] == "since put in"
+
+
+@pytest.mark.parametrize(
+    "choices", [None, [None], "x", [{"message": {"tool_calls": [None]}}], [{"message": {"tool_calls": ["x"]}}]]
+)
+def test_choices_of_another_form_are_kept_and_can_be_streamed(choices: Any) -> None:
+    answer = openai_chat.read_response(json.dumps({"choices": choices}).encode(), 200)
+    assert json.loads(openai_chat.write_response(answer)) == {"choices": choices}
+    assert openai_chat.split(answer)[-1][1] == b"data: [DONE]\n\n"
 
 
 def test_a_reason_that_was_changed_is_written_as_it_is_now() -> None:
@@ -687,6 +701,7 @@ def test_several_choices_are_messages_in_their_order() -> None:
         {"choices": [{"delta": {"tool_calls": [None]}}]},
         {"choices": [{"delta": {"tool_calls": [{"function": None}]}}]},
         {"choices": [{"delta": {"content": 7}}]},
+        {"choices": [{"delta": {"audio": {"data": "QU"}}}, {"delta": {"audio": 7}}]},
         {"choices": [{"logprobs": {"content": 7}}]},
         {"no": "choices"},
         {},

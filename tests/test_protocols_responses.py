@@ -115,6 +115,7 @@ def test_a_request_is_read_whole() -> None:
             {"type": "function", "name": "f", "description": "d", "parameters": {"type": "object"}, "strict": True},
             {"type": "web_search", "size": "low"},
             {"type": "function"},
+            {"type": "function", "name": "bare", "description": None},
         ],
         tool_choice={"type": "function", "name": "f"},
         max_output_tokens=100,
@@ -140,6 +141,7 @@ def test_a_request_is_read_whole() -> None:
             },
             {"type": "web_search", "size": "low"},
             {"type": "other", "value": {"type": "function"}},
+            {"type": "function", "name": "bare", "provider_fields": {"description": None}},
         ),
         settings={
             "max_tokens": 100,
@@ -298,6 +300,24 @@ def test_every_tool_of_the_provider_is_a_server_tool_call(item: dict[str, Any], 
     assert [list(part["server_tool_call_response"].values())[1] for part in response] == (
         [] if result is None else [result]
     )
+
+
+def test_calls_and_results_are_read_however_they_stand() -> None:
+    (part,) = read_output({**CALL, "arguments": '{"a": 1}'})
+    assert part["arguments"] == {"a": 1}
+    assert part["provider_fields"]["$arguments"] == "spaced"
+    (part,) = read_output({"type": "function_call", "name": None})
+    assert part["arguments"] is None
+    (message,) = read_input({"type": "function_call_output", "output": ["a list"]})
+    assert message["parts"] == [
+        {"type": "tool_call_response", "response": ["a list"], "provider_fields": {"$absent": ["call_id"]}}
+    ]
+    odd = [
+        {"type": "server_tool_call", "id": "m", "name": "add", "server_tool_call": {"type": "mcp_call"}},
+        {"type": "server_tool_call_response", "id": "m", "server_tool_call_response": "no object"},
+    ]
+    answer = Answer(messages=({"role": "assistant", "parts": odd},))
+    assert json.loads(openai_responses.write_response(answer))["output"] == [{"type": "mcp_call"}]
 
 
 def test_other_items_are_kept_as_they_came() -> None:
@@ -490,6 +510,7 @@ def test_a_failed_response_is_an_error() -> None:
 @pytest.mark.parametrize("output", [None, [7], "text"])
 def test_an_output_of_another_form_is_kept(output: Any) -> None:
     answer = read_body(output=output)
+    assert len(openai_responses.split(answer)) == 3
     assert answer.messages == ()
     put_in = replace(answer, messages=({"role": "assistant", "parts": [{"type": "text", "content": "Hi"}]},))
     assert json.loads(openai_responses.write_response(put_in))["output"][0]["content"][0]["text"] == "Hi"

@@ -206,8 +206,11 @@ def _cut_message(message: Json) -> Iterator[dict[str, Json]]:
 def _cut_calls(message: Mapping[str, Json]) -> Iterator[dict[str, Json]]:
     calls = message.get("tool_calls")
     for index, call in enumerate(calls if isinstance(calls, list) else []):
+        if not isinstance(call, dict):
+            continue
         kind, field = ("custom", "input") if "custom" in call else ("function", "arguments")
-        inner = call.get(kind) if isinstance(call.get(kind), dict) else {}
+        inner: Json = call.get(kind)
+        inner = inner if isinstance(inner, dict) else {}
         text = str(inner.get(field) or "")
         yield {"tool_calls": [{"index": index, **call, kind: {**inner, field: ""}}]}
         for start in range(0, len(text), _ARGUMENTS_STEP):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, TypeGuard
 
 from spanreel.model import Json
 from spanreel.protocols.joining import append, settle
@@ -80,7 +80,7 @@ def part_place(event: Mapping[str, Json]) -> Place | None:
     return (event["output_index"], name, index) if _is_position(index) else None
 
 
-def _is_position(index: Json) -> bool:
+def _is_position(index: Json) -> TypeGuard[int]:
     """Whether it can be the place of an entry; a bound, since lists are filled up to it."""
     return isinstance(index, int) and 0 <= index < _MOST_ENTRIES
 
