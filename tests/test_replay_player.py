@@ -742,7 +742,7 @@ def test_a_recording_in_another_protocol_is_answered_in_the_live_one() -> None:
     book.model(book.run(), [text("user", "hi")], answer, streamed=True, **more)
     live = Live(book.session())
     found = live.ask(live.run(), [text("user", "hi")], stream=True)
-    assert found.messages[0]["parts"][-1] == {"type": "text", "content": "hello"}
+    assert found.messages[0]["parts"] == [{"type": "text", "content": "hello"}]
 
 
 # -- redaction -------------------------------------------------------------------------------------------------------
