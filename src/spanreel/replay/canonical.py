@@ -42,13 +42,26 @@ class Difference:
 
 
 def canonical(value: Any) -> Json:
-    """The value in canonical form."""
-    return _canonical(snapshot(value).value)
+    """Any value in canonical form."""
+    return canonical_json(snapshot(value).value)
+
+
+def canonical_json(value: Json) -> Json:
+    """A JSON value in canonical form."""
+    if isinstance(value, dict):
+        if len(value) == 1 and isinstance(value.get("$bytes"), str):
+            return {"$digest": hashlib.sha256(value["$bytes"].encode()).hexdigest()}
+        return {unicodedata.normalize("NFC", key): canonical_json(value[key]) for key in sorted(value)}
+    if isinstance(value, list):
+        return [canonical_json(item) for item in value]
+    if isinstance(value, float) and value.is_integer() and abs(value) < EXACT:
+        return int(value)
+    return value
 
 
 def canonical_arguments(arguments: Any, schema: Json = None) -> Json:
     """A tool's arguments in canonical form, JSON text read, defaults of its JSON Schema filled in; none is ``{}``."""
-    value = _canonical(snapshot(_read(arguments)).value)
+    value = canonical(_read(arguments))
     return fill_defaults(value, schema) if isinstance(schema, Mapping) else value
 
 
@@ -111,18 +124,6 @@ def _read(arguments: Any) -> Any:
             return arguments
         return read if isinstance(read, dict) else arguments
     return arguments
-
-
-def _canonical(value: Json) -> Json:
-    if isinstance(value, dict):
-        if len(value) == 1 and isinstance(value.get("$bytes"), str):
-            return {"$digest": hashlib.sha256(value["$bytes"].encode()).hexdigest()}
-        return {unicodedata.normalize("NFC", key): _canonical(value[key]) for key in sorted(value)}
-    if isinstance(value, list):
-        return [_canonical(item) for item in value]
-    if isinstance(value, float) and value.is_integer() and abs(value) < EXACT:
-        return int(value)
-    return value
 
 
 def _fill(value: Json, schema: Any, root: Mapping[str, Any], depth: int) -> Json:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from spanreel.model import Answer, Error, ErrorCategory, Json, Message, Operation, Request, Usage
-from spanreel.replay.canonical import canonical, canonical_arguments
+from spanreel.replay.canonical import canonical_arguments, canonical_json
 from spanreel.session import INSTRUCTIONS, ErrorInfo, ModelCall, Session
 from spanreel.session import Message as StoredMessage
 
@@ -112,9 +112,9 @@ def identity(request: Request) -> dict[str, Json]:
     return {
         "model": request.model,
         "messages": _messages(request),
-        "tools": [canonical(_plain(tool)) for tool in request.tools],
-        "settings": canonical(settings),
-        "provider_fields": canonical(fields),
+        "tools": [canonical_json(_plain(tool)) for tool in request.tools],
+        "settings": canonical_json(settings),
+        "provider_fields": canonical_json(fields),
         "operation": str(request.operation),
     }
 
@@ -147,7 +147,7 @@ def _messages(request: Request) -> list[Json]:
             messages[0]["parts"] = [*messages[0]["parts"], *parts]
             continue
         plain = _plain({key: value for key, value in message.items() if key not in ("parts", "finish_reason")})
-        messages.append({**canonical(plain), "parts": parts})
+        messages.append({**canonical_json(plain), "parts": parts})
     return list(messages)
 
 
@@ -183,7 +183,7 @@ def _part(part: Mapping[str, Json], names: _CallNames) -> Json:
             plain["arguments"] = canonical_arguments(plain["arguments"])
     elif kind in ("tool_call_response", "server_tool_call_response"):
         plain["id"] = names.answered(plain.get("id"))
-    return canonical(plain)
+    return canonical_json(plain)
 
 
 def _plain(value: Mapping[str, Json]) -> dict[str, Any]:

@@ -156,18 +156,22 @@ def match_model(scope: Scope, live: LiveModel) -> Match | Miss:
     asked = identity(live.request)
     slots = [slot for slot in scope.models if not slot.covered]
     for slot in slots:
-        if 0 < slot.served < slot.attempts and _compare(slot, asked, live)[0] is None:
-            return _take_model(slot, live, asked)
+        if 0 < slot.served < slot.attempts:
+            difference, uncompared = _compare(slot, asked, live)
+            if difference is None:
+                return _take_model(slot, uncompared)
     left = [slot for slot in slots if not slot.spent]
     ready = [slot for slot in left if not any(precedes(one, slot) for one in left)]
-    equal = [slot for slot in ready if _compare(slot, asked, live)[0] is None]
+    compared = [(slot, *_compare(slot, asked, live)) for slot in ready]
+    equal = [(slot, uncompared) for slot, difference, uncompared in compared if difference is None]
     if equal:
-        rivals = [slot for slot in equal if slot.outcome != equal[0].outcome]
-        return _take_model(equal[0], live, asked, ambiguous=bool(rivals))
+        first, uncompared = equal[0]
+        rivals = [slot for slot, _ in equal if slot.outcome != first.outcome]
+        return _take_model(first, uncompared, ambiguous=bool(rivals))
     return _missed_model(slots, ready, asked, live)
 
 
-def _take_model(slot: ModelSlot, live: LiveModel, asked: dict[str, Json], *, ambiguous: bool = False) -> Match | Miss:
+def _take_model(slot: ModelSlot, uncompared: tuple[str, ...], *, ambiguous: bool = False) -> Match | Miss:
     attempt, slot.served, slot.spent = slot.served, slot.served + 1, True
     last = slot.served == slot.attempts
     if last and slot.call.status is Status.UNFINISHED and not slot.call.output:
@@ -175,7 +179,7 @@ def _take_model(slot: ModelSlot, live: LiveModel, asked: dict[str, Json], *, amb
     # What the answer asked tools with is part of it, and is recorded with a fidelity of its own.
     if last and any(slot.call.fidelity.get(name) in LOST for name in ("output", "arguments")):
         return Miss(Reason.LOSSY, slot)
-    return Match(slot, Tier.EXACT, ambiguous, uncompared=_compare(slot, asked, live)[1], attempt=attempt)
+    return Match(slot, Tier.EXACT, ambiguous, uncompared=uncompared, attempt=attempt)
 
 
 def _missed_model(
