@@ -243,6 +243,36 @@ def test_a_workflow_around_one_agent_is_not_a_request_of_its_own() -> None:
     assert (run.agent.name, run.parent, one.key.value) == ("demo", None, "c")
 
 
+def test_a_wrapping_gives_the_run_inside_what_only_it_says() -> None:
+    content = {names.INPUT_MESSAGES: HI, names.OUTPUT_MESSAGES: [HO]}
+    nameless = agent(1, None, also={**content, names.CONVERSATION_ID: "c", names.ERROR_TYPE: "ValueError"}, seconds=9)
+    workflow = span(2, "invoke_workflow w", {names.OPERATION: "invoke_workflow"}, 1, seconds=9)
+    one = session(nameless, workflow, agent(3, "demo", 2, seconds=8), tool(4, "f", {}, "x", 3), scope=GENAI)
+    run = only_run(one)
+    assert (run.id, run.agent.name, run.status) == (span_id(3), "demo", Status.ERROR)
+    assert ([one.messages[i].role for i in (*run.input, *run.output)], run.fidelity) == (["user", "assistant"], {})
+
+
+def test_each_view_of_a_call_gives_what_the_other_lacks() -> None:
+    usage = {names.USAGE_INPUT_TOKENS: 10}
+    one = session(
+        chat(1, HI, None, also={names.RESPONSE_ID: "r", **usage}, seconds=9),
+        chat(2, None, HO, 1, also={names.RESPONSE_ID: "r", names.USAGE_OUTPUT_TOKENS: 2, names.PROVIDER: "openai"}),
+        scope=GENAI,
+    )
+    (call,) = only_run(one).model_calls()
+    assert call.usage is not None
+    assert (call.provider, call.usage.input_tokens, call.usage.output_tokens) == ("openai", 10, 2)
+    assert ([one.messages[i].role for i in (*call.input, *call.output)], call.fidelity) == (["user", "assistant"], {})
+    inner_only = session(
+        chat(1, None, None, also={names.RESPONSE_ID: "r"}, seconds=9),
+        chat(2, HI, None, 1, status={"code": 2}),
+        scope=GENAI,
+    )
+    (call,) = only_run(inner_only).model_calls()
+    assert (call.id, call.response_id, len(call.input)) == (span_id(2), "r", 1)
+
+
 def test_a_workflow_around_several_agents_is_one_request_with_runs_inside() -> None:
     workflow = span(1, "invoke_workflow w", {names.OPERATION: "invoke_workflow"}, seconds=9)
     spans = [agent(2, "a", 1), chat(3, HI, HO, 2), agent(4, "b", 1), chat(5, HI, HO, 4)]

@@ -11,6 +11,7 @@ from typing import Literal
 from spanreel import conventions as names
 from spanreel.model import Fidelity, Status, ToolKind
 from spanreel.session import Key, Parent, Redaction, Run, Session, Usage
+from spanreel_collector import json_text
 from spanreel_collector.dialects import spanreel as own_dialect
 from spanreel_collector.dialects import values
 from spanreel_collector.drafts import Draft, draft_runs, join_loops
@@ -106,7 +107,7 @@ def _bind(one: Group, pages: _Pages, spans: list[Placed]) -> Session:
         user_id=said.user_id,
         name=said.name,
         tags=list(said.tags),
-        metadata=dict(said.metadata),
+        metadata=json_text.plain(dict(said.metadata)),
         started_at=min((run.started_at for run in runs if run.started_at), default=None),
         ended_at=max((run.ended_at for run in runs if run.ended_at), default=None),
         status=_status([run for run in runs if run.parent is None]),

@@ -38,7 +38,7 @@ def write_model_call(placed: Placed, tables: Tables) -> ModelCall:
         usage=usage_info(answer.usage if answer else None),
         streamed=request.stream or bool(answer and answer.streamed),
         complete=answer.complete if answer else True,
-        chunks=[list(chunk) for chunk in answer.chunks] if answer else [],
+        chunks=json_text.plain([list(chunk) for chunk in answer.chunks]) if answer else [],
         attempts=[_attempt(one) for one in (*placed.earlier, placed)] if record.call_id else [],
         request_fields=json_text.plain(dict(request.provider_fields)),
         provider_fields=json_text.plain(dict(answer.provider_fields)) if answer else {},

@@ -24,8 +24,8 @@ def fold_second_views(trace: Trace) -> Trace:
         outer_then = forest.model_above(placed)
         if not isinstance(placed.record, ModelRecord) or outer_then is None:
             continue
-        outer, inner = current.get(gone.get(outer_then.id, outer_then.id)), current[placed.id]
-        if outer is None or outer.id == inner.id or not _one_call(outer, inner):
+        outer, inner = current[_survivor(outer_then.id, gone)], current[_survivor(placed.id, gone)]
+        if outer.id == inner.id or not _one_call(outer, inner):
             continue
         survivor, other = (inner, outer) if _richness(inner) > _richness(outer) else (outer, inner)
         # Ours says all there is to say; what a view around several attempts says is the last one's.
@@ -63,7 +63,7 @@ def fold_nested_tools(trace: Trace) -> Trace:
         if not isinstance(placed.record, ToolRecord) or outer is None or not isinstance(outer.record, ToolRecord):
             continue
         if placed.record.name == outer.record.name and placed.id != outer.id:
-            target = gone.get(outer.id, outer.id)
+            target = _survivor(outer.id, gone)
             base = fuller.get(target, forest.by_id[target])
             fuller[target] = replace(base, record=fill_tool(base.record, placed.record))
             gone[placed.id] = target
@@ -83,10 +83,16 @@ def fold_wrappers(trace: Trace) -> Trace:
     for placed in trace:
         below = inside[placed.id]
         if _is_wrapper(placed) and len(below) == 1 and isinstance(below[0].record, RunRecord):
-            folded[placed.id] = replace(placed, record=None)
-            inner = folded.get(below[0].id, below[0])
-            folded[inner.id] = fill_run(inner, placed)
+            outer, inner = folded.get(placed.id, placed), folded.get(below[0].id, below[0])
+            folded[outer.id] = replace(outer, record=None)
+            folded[inner.id] = fill_run(inner, outer)
     return tuple(folded.get(placed.id, placed) for placed in trace)
+
+
+def _survivor(identity: str, gone: dict[str, str]) -> str:
+    while identity in gone:
+        identity = gone[identity]
+    return identity
 
 
 def _one_call(outer: Placed, inner: Placed) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import math
 import re
 from typing import Any
 
@@ -15,6 +17,7 @@ DEEPEST = 190
 
 _TOKENS = re.compile(r'"(?:[^"\\]|\\.)*\\?"?|[\[\]{}]', re.DOTALL)
 """A string, whole or cut off at the end, or a bracket."""
+_NAMES = {math.inf: "Infinity", -math.inf: "-Infinity"}
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
@@ -80,9 +83,11 @@ def prune(text: str) -> str:
 
 
 def plain(value: Json) -> Json:
-    """The value with bytes as ``{"base64": text}``, so that it can stand in a document."""
+    """The value as it can stand in a document: bytes as ``{"base64": text}``, NaN and infinities as their names."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return _NAMES.get(value, "NaN")
     if isinstance(value, bytes):
-        return {"base64": pydantic_core.to_json(value, bytes_mode="base64").decode()[1:-1]}
+        return {"base64": base64.b64encode(value).decode("ascii")}
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list):
