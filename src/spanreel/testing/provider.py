@@ -47,7 +47,7 @@ class ScriptedProvider:
     """Answers model requests from a script, in the protocol and form (plain or streamed) that each request asks for.
 
     ``script`` is a sequence of answers, given in the order of the requests, or a function from request to answer.
-    ``protocol`` names the one to speak where no protocol claims the path. ``gzip`` compresses for clients that accept it.
+    ``protocol`` names the one to speak where none claims the path. ``gzip`` compresses for clients that accept it.
 
         with ScriptedProvider([testing.text("hello")]) as provider:      # a server on 127.0.0.1
             openai.OpenAI(base_url=provider.base_url, api_key="none")
