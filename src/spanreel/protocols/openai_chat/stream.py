@@ -16,7 +16,9 @@ import pydantic_core
 from spanreel.model import Answer, Json
 from spanreel.point import Piece
 from spanreel.protocols.openai_chat.answers import read_body, write_body
-from spanreel.protocols.openai_chat.deltas import Joined, Positions, Shown, choice_index, find, hide
+from spanreel.protocols.openai_chat.hiding import Shown, hide
+from spanreel.protocols.openai_chat.joined import Joined
+from spanreel.protocols.openai_chat.walking import Positions, choice_index, find
 from spanreel.protocols.openai_errors import write_error
 from spanreel.protocols.residue import overlay, residue, same, write_json
 from spanreel.protocols.sse import EVENT, Event, describe, read_events, rebuild, write_event

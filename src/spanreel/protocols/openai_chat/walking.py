@@ -1,0 +1,107 @@
+"""The deltas of an OpenAI chat stream, gone through: which of their values are pieces of which text.
+
+A place is the path of a text in the joined choices: ``(choice, "message", "tool_calls", 0, "function", "arguments")``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from spanreel.model import Json
+
+Place = tuple[int | str, ...]
+Leaf = Callable[[Place, Json], Json]
+
+RAW: Final = "$raw"
+"""In a hidden delta: what is no text, as it was; also text that the joined answer does not hold."""
+
+# Objects of a delta with texts inside.
+_OBJECTS = {"function_call": ("arguments",), "audio": ("data", "transcript")}
+# Lists of a delta whose entries are joined by position, with the paths of the texts inside.
+LISTS: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
+    "tool_calls": (("function", "arguments"), ("custom", "input")),
+    "reasoning_details": (("text",), ("summary",), ("data",)),
+}
+
+
+class Positions:
+    """Where the entries of streamed lists belong: by their index, else by their id, else to the entry before."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, str], list[Json]] = {}
+
+    def find(self, choice: int, field: str, entry: Mapping[str, Json]) -> int:
+        """The position of an entry in the joined list."""
+        known = self._known.setdefault((choice, field), [])
+        index, identity = entry.get("index"), entry.get("id")
+        if isinstance(index, int):
+            key: Json = index
+        elif identity or not known:
+            key = f"id {identity}"
+        else:
+            return len(known) - 1
+        if key not in known:
+            known.append(key)
+        return known.index(key)
+
+
+def choice_index(choice: Mapping[str, Json]) -> int:
+    """The number of a choice; 0 where it has none."""
+    index = choice.get("index")
+    return index if isinstance(index, int) else 0
+
+
+def walk(choice: Mapping[str, Json], positions: Positions, leaf: Leaf) -> dict[str, Json]:
+    """A choice with ``leaf(place, value)`` in the place of each value of its delta that is, or could be, a text."""
+    index = choice_index(choice)
+    walked = dict(choice)
+    if isinstance(choice.get("delta"), dict):
+        walked["delta"] = _walk_delta(choice["delta"], index, positions, leaf)
+    return walked
+
+
+def _walk_delta(delta: Mapping[str, Json], index: int, positions: Positions, leaf: Leaf) -> dict[str, Json]:
+    walked: dict[str, Json] = {}
+    for key, value in delta.items():
+        place = (index, "message", key)
+        if key == "role":
+            walked[key] = value
+        elif key in _OBJECTS and _is_open(value):
+            walked[key] = _walk_paths(value, place, [(name,) for name in _OBJECTS[key]], leaf)
+        elif key in LISTS and isinstance(value, list) and all(isinstance(entry, dict) for entry in value):
+            walked[key] = [
+                _walk_paths(entry, (*place, positions.find(index, key, entry)), LISTS[key], leaf) for entry in value
+            ]
+        else:
+            walked[key] = leaf(place, value)
+    return walked
+
+
+def _is_open(value: Json) -> bool:
+    return isinstance(value, dict) and RAW not in value
+
+
+def _walk_paths(
+    entry: Mapping[str, Json], place: Place, paths: Iterable[tuple[str, ...]], leaf: Leaf
+) -> dict[str, Json]:
+    walked = dict(entry)
+    for path in paths:
+        if path[0] not in walked:
+            continue
+        if len(path) == 1:
+            walked[path[0]] = leaf((*place, path[0]), walked[path[0]])
+        elif isinstance(walked[path[0]], dict):
+            walked[path[0]] = _walk_paths(walked[path[0]], (*place, path[0]), [path[1:]], leaf)
+    return walked
+
+
+def find(choices: Mapping[int, Json], place: Place) -> Json:
+    """What stands at a place; None where nothing does."""
+    value: Json = choices
+    for step in place:
+        try:
+            value = value[step]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return value
