@@ -14,7 +14,7 @@ import pydantic_core
 
 from spanreel.model import Answer, Operation, Request
 from spanreel.point import ModelProtocol
-from spanreel.protocols import openai_chat, openai_embeddings, openai_responses
+from spanreel.protocols import anthropic, openai_chat, openai_embeddings, openai_responses
 from spanreel.protocols.providers import provider_of
 
 __all__ = ["PROTOCOLS", "as_asked", "is_exchange", "peek_model", "protocol_named", "provider_of", "recognise"]
@@ -25,7 +25,7 @@ def _table(*protocols: ModelProtocol) -> tuple[ModelProtocol, ...]:
     return protocols
 
 
-PROTOCOLS: Final = _table(openai_chat, openai_responses, openai_embeddings)
+PROTOCOLS: Final = _table(openai_chat, openai_responses, openai_embeddings, anthropic)
 
 _ENDS: Final = tuple(
     (end, (protocol, operation)) for protocol in PROTOCOLS for end, operation in protocol.PATHS.items()

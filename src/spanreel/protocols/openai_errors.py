@@ -1,9 +1,9 @@
-"""How OpenAI and its likes write failures: ``{"error": {"message", "type", "param", "code"}}``, or anything."""
+"""How providers write failures: ``{"error": {"message", "type", "param", "code"}}`` as OpenAI does, or anything."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import pydantic_core
@@ -20,15 +20,23 @@ _MESSAGE_LIMIT = 2000
 _TIMEOUTS = (408, 504)
 
 
-def read_error(body: bytes, status: int) -> Answer:
-    """An answer of status 400 and more, whatever its body is."""
+def write_failure(error: Error) -> dict[str, Json]:
+    """The body of a failure in OpenAI's form."""
+    return {"error": {"message": error.message, "type": error.type, "param": None, "code": None}}
+
+
+Form = Callable[[Error], dict[str, Json]]
+
+
+def read_error(body: bytes, status: int, form: Form = write_failure) -> Answer:
+    """An answer of status 400 and more, whatever its body is; ``form`` is how the protocol writes a failure."""
     try:
         value = pydantic_core.from_json(body)
     except ValueError:
         value = None
     if isinstance(value, dict):
         error = describe_error(value, status)
-        return Answer(status=status, error=error, provider_fields=residue(value, _body(error)))
+        return Answer(status=status, error=error, provider_fields=residue(value, form(error)))
     if isinstance(value, list) and value and isinstance(value[0], dict):
         error = describe_error(value[0], status)
     else:
@@ -40,7 +48,7 @@ def read_error(body: bytes, status: int) -> Answer:
         return Answer(status=status, error=error, provider_fields={BASE64: base64.b64encode(body).decode()})
 
 
-def write_error(answer: Answer) -> bytes:
+def write_error(answer: Answer, form: Form = write_failure) -> bytes:
     """The body of an answer that `read_error` read, or of any failed one."""
     text, encoded = answer.provider_fields.get(TEXT), answer.provider_fields.get(BASE64)
     if isinstance(text, str):
@@ -48,7 +56,7 @@ def write_error(answer: Answer) -> bytes:
     if isinstance(encoded, str):
         return base64.b64decode(encoded)
     error = answer.error or Error(_category(answer.status), str(answer.status))
-    return write_json(overlay(_body(error), answer.provider_fields))
+    return write_json(overlay(form(error), answer.provider_fields))
 
 
 def describe_error(body: Mapping[str, Json], status: int) -> Error:
@@ -61,10 +69,6 @@ def describe_error(body: Mapping[str, Json], status: int) -> Error:
     )
     texts = [inner, source.get("message"), source.get("detail")]
     return Error(_category(status), kind, next((text for text in texts if isinstance(text, str)), None))
-
-
-def _body(error: Error) -> dict[str, Json]:
-    return {"error": {"message": error.message, "type": error.type, "param": None, "code": None}}
 
 
 def _category(status: int) -> ErrorCategory:

@@ -1,0 +1,121 @@
+"""Anthropic messages, as Anthropic, Vertex and some gateways speak them; the beta paths are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from spanreel.model import Answer, Json, Operation, Request
+from spanreel.protocols.anthropic.answers import read_body, write_body, write_failure
+from spanreel.protocols.anthropic.messages import (
+    FORM,
+    read_content,
+    read_message,
+    read_tool,
+    write_content,
+    write_message,
+    write_tool,
+)
+from spanreel.protocols.anthropic.stream import join, split
+from spanreel.protocols.openai_errors import read_error, write_error
+from spanreel.protocols.residue import overlay, parse_object, residue, unexpected, write_json
+
+__all__ = [
+    "NAME",
+    "PATHS",
+    "PROVIDER",
+    "join",
+    "read_request",
+    "read_response",
+    "split",
+    "write_request",
+    "write_response",
+]
+
+NAME = "anthropic_messages"
+PROVIDER = "anthropic"
+PATHS: Mapping[str, Operation] = {"/v1/messages": Operation.CHAT}
+
+SYSTEM: Final = "$system"
+"""In a request's ``provider_fields``: ``list`` where instructions that are one text stood as a list of blocks."""
+
+_SETTINGS: Final = (
+    "temperature",
+    "top_p",
+    "top_k",
+    "max_tokens",
+    "stop_sequences",
+    "tool_choice",
+    "service_tier",
+)
+_INNER_SETTINGS: Final = {
+    "reasoning_effort": ("output_config", "effort"),
+    "response_format": ("output_config", "format"),
+    "previous_response_id": ("thread", "previous_message_id"),
+}
+
+
+def read_request(body: bytes, operation: Operation) -> Request:
+    """Read a request; ValueError where it is no object with a list of messages."""
+    wire = parse_object(body, f"{NAME} request")
+    entries, tools = wire.get("messages"), wire.get("tools")
+    if not isinstance(entries, list):
+        raise unexpected(f"{NAME} request: messages", entries, "a list")
+    instructions, form = read_content(wire.get("system"))
+    forms: dict[str, Json] = {SYSTEM: form[FORM]} if form else {}
+    request = Request(
+        operation=operation,
+        model=wire["model"] if isinstance(wire.get("model"), str) else None,
+        messages=tuple(read_message(entry, f"{NAME} request: messages/{index}") for index, entry in enumerate(entries)),
+        instructions=tuple(instructions),
+        tools=tuple(map(read_tool, tools)) if isinstance(tools, list) else (),
+        settings=_read_settings(wire),
+        stream=wire.get("stream") is True,
+        provider_fields=forms,
+    )
+    return replace(request, provider_fields={**forms, **residue(wire, _write(request))})
+
+
+def write_request(request: Request) -> bytes:
+    """Write a request."""
+    return write_json(_write(request))
+
+
+def read_response(body: bytes, status: int) -> Answer:
+    """Read a plain answer, or a failure."""
+    if status >= 400:
+        return read_error(body, status, write_failure)
+    return replace(read_body(parse_object(body, f"{NAME} response")), status=status)
+
+
+def write_response(answer: Answer) -> bytes:
+    """Write a plain answer, or a failure."""
+    return write_error(answer, write_failure) if answer.status >= 400 else write_json(write_body(answer))
+
+
+def _read_settings(wire: Mapping[str, Json]) -> dict[str, Json]:
+    settings = {name: wire[name] for name in _SETTINGS if name in wire}
+    for name, (outer, inner) in _INNER_SETTINGS.items():
+        if isinstance(wire.get(outer), dict) and inner in wire[outer]:
+            settings[name] = wire[outer][inner]
+    return settings
+
+
+def _write(request: Request) -> dict[str, Json]:
+    wire: dict[str, Json] = {} if request.model is None else {"model": request.model}
+    if request.instructions:
+        forms = {FORM: request.provider_fields.get(SYSTEM)}
+        wire["system"] = write_content(request.instructions, forms)
+    wire["messages"] = [write_message(message) for message in request.messages]
+    if request.tools:
+        wire["tools"] = [write_tool(tool) for tool in request.tools]
+    wire |= {name: request.settings[name] for name in _SETTINGS if name in request.settings}
+    for name, (outer, inner) in _INNER_SETTINGS.items():
+        if name in request.settings:
+            wire.setdefault(outer, {})[inner] = request.settings[name]
+    if request.stream:
+        wire["stream"] = True
+    # What was kept must not beat what has been put in since.
+    carried = {"stream": request.stream, "tools": request.tools, "system": request.instructions}
+    return overlay(wire, {key: value for key, value in request.provider_fields.items() if not carried.get(key)})

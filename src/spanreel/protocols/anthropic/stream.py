@@ -1,0 +1,134 @@
+"""Streams of Anthropic messages: joined into the message they amount to, and cut again as they were.
+
+An event is recorded as ``[milliseconds, type, fields]`` without what the message holds, a delta without what the delta
+before it had; or, where it is no event of ours, as ``[milliseconds, {"$event": ...}]``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+import pydantic_core
+
+from spanreel.model import Answer, Json
+from spanreel.point import Piece
+from spanreel.protocols.anthropic.answers import read_body, write_body, write_failure
+from spanreel.protocols.anthropic.blocks import read_input
+from spanreel.protocols.anthropic.events import Hider, Joined, Positions, kind_of
+from spanreel.protocols.anthropic.synthesis import cut
+from spanreel.protocols.openai_errors import write_error
+from spanreel.protocols.residue import EXACT, overlay, residue, same, write_arguments, write_json
+from spanreel.protocols.sse import EVENT, Event, describe, read_events, rebuild, write_event
+
+DELTA: Final = "content_block_delta"
+
+
+def join(pieces: Sequence[Piece]) -> Answer:
+    """Read a streamed body, whole or cut off; ValueError where it holds no event at all."""
+    events = read_events(pieces)
+    if not events:
+        raise ValueError("anthropic_messages stream: holds no event")
+    read = [(event, _parse(event)) for event in events]
+    joined = Joined()
+    for _, fields in read:
+        if fields is not None:
+            joined.add(fields)
+    answer = read_body(joined.body())
+    return replace(answer, streamed=True, complete=joined.ended, chunks=tuple(_record(read, joined, answer)))
+
+
+def split(answer: Answer) -> list[Piece]:
+    """Write an answer as a stream: as its chunks say, where they still carry what it holds; else as Anthropic would."""
+    if answer.status >= 400:
+        return [(0.0, write_error(answer, write_failure))]
+    events = _restore(answer)
+    if events is None:
+        fields = cut(write_body(answer), _inputs(answer, {}))
+        events = [Event(0.0, kind_of(event), write_json(event).decode()) for event in fields]
+    return [(event.time, write_event(event)) for event in events]
+
+
+def _parse(event: Event) -> dict[str, Json] | None:
+    """The event's fields, where it is JSON under its own name; None where it is something else."""
+    if event.data is None or event.other:
+        return None
+    try:
+        fields = pydantic_core.from_json(event.data)
+    except ValueError:
+        return None
+    return fields if isinstance(fields, dict) and event.name == (kind_of(fields) or None) else None
+
+
+def _inputs(answer: Answer, forms: Mapping[int, Json]) -> dict[int, str]:
+    """The texts of what the answer's tools are called with, by position."""
+    parts = [part for message in answer.messages for part in message["parts"]]
+    return {
+        position: write_arguments(value, forms.get(position))
+        for position, part in enumerate(parts)
+        if (value := read_input(part)) is not None
+    }
+
+
+def _record(
+    read: Sequence[tuple[Event, dict[str, Json] | None]], joined: Joined, answer: Answer
+) -> Iterator[list[Json]]:
+    """The chunks that say how the events were cut."""
+    hider = Hider(write_body(answer), _inputs(answer, joined.forms), joined.texts)
+    positions = Positions()
+    previous: dict[str, Json] = {"type": DELTA}
+    for event, fields in read:
+        if fields is None:
+            yield [event.time, {EVENT: describe(event)}]
+            continue
+        kind, position = kind_of(fields), positions.find(fields)
+        hidden = hider.hide(fields)
+        if kind == DELTA:
+            yield [event.time, kind, residue(hidden, previous)]
+            previous = hidden
+            continue
+        form = joined.forms.get(position) if position is not None and kind == "content_block_start" else None
+        plain = {key: value for key, value in hidden.items() if key != "type" or not kind}
+        yield [event.time, kind, {**plain, EXACT: form} if form is not None else plain]
+
+
+def _restore(answer: Answer) -> list[Event] | None:
+    """The events that chunks record; None where there are none, or they do not add up to the answer (any more)."""
+    previous: dict[str, Json] = {"type": DELTA}
+    positions = Positions()
+    forms: dict[int, Json] = {}
+    hidden: list[tuple[float, dict[str, Json], bool]] = []
+    for chunk in answer.chunks:
+        match chunk:
+            case [int() | float() as time, {"$event": dict() as described}]:
+                hidden.append((float(time), described, False))
+            case [int() | float() as time, str() as kind, dict() as fields]:
+                if kind == DELTA:
+                    event = previous = overlay(previous, fields)
+                else:
+                    event = {**({"type": kind} if kind else {}), **fields}
+                position, form = positions.find(event), event.pop(EXACT, None)
+                if position is not None and form is not None:
+                    forms[position] = form
+                hidden.append((float(time), event, True))
+            case _:
+                return None
+    return _show(hidden, write_body(answer), _inputs(answer, forms)) if answer.chunks else None
+
+
+def _show(
+    hidden: Sequence[tuple[float, dict[str, Json], bool]], body: Mapping[str, Json], inputs: Mapping[int, str]
+) -> list[Event] | None:
+    hider = Hider(body, inputs)
+    hider.count(fields for _, fields, ours in hidden if ours)
+    joined = Joined()
+    events = []
+    for time, fields, ours in hidden:
+        if ours:
+            shown = hider.show(fields)
+            joined.add(shown)
+            events.append(Event(time, kind_of(shown) or None, write_json(shown).decode()))
+        else:
+            events.append(rebuild(time, fields))
+    return events if same(joined.body().get("content", []), body.get("content", [])) else None
