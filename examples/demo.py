@@ -63,7 +63,9 @@ def main() -> int:
     environment.pop("OPENAI_BASE_URL")
     environment.pop("OPENAI_API_KEY")
     converted = run(
-        "2. Convert the trace into a session", ["spanreel", "convert", "traces.jsonl", "--out", "session.json"], environment
+        "2. Convert the trace into a session",
+        ["spanreel", "convert", "traces.jsonl", "--out", "session.json"],
+        environment,
     )
     shown = run("3. Look at it", ["spanreel", "show", "session.json"], environment)
     unchanged = run(

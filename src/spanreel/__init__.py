@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from spanreel.api import run, session, tool
     from spanreel.replay import replay
     from spanreel.session import Session, load_sessions
+    from spanreel.settings import read_settings
     from spanreel.wrapping import flush, instrument, uninstrument
 
 try:
@@ -24,6 +25,7 @@ _HOMES = {
     "replay": "spanreel.replay",
     "Session": "spanreel.session",
     "load_sessions": "spanreel.session",
+    "read_settings": "spanreel.settings",
     "flush": "spanreel.wrapping",
     "instrument": "spanreel.wrapping",
     "uninstrument": "spanreel.wrapping",
@@ -56,6 +58,7 @@ __all__ = [
     "flush",
     "instrument",
     "load_sessions",
+    "read_settings",
     "replay",
     "run",
     "session",
