@@ -24,6 +24,9 @@ NAMES = """
     part response output_index content_index summary_index item_id sequence_number summary annotations
     encrypted_content results functions tool_call_id audio incomplete_details reason code object created instructions
     conversation x_groq reasoning_details action detail provider effort file_url parameters outputs max_tokens
+    system thinking signature source media_type tool_use_id input_schema is_error cache_control citations citation
+    content_block partial_json stop_reason stop_sequence output_config thread previous_message_id encrypted_content
+    cache_read_input_tokens cache_creation_input_tokens output_tokens output_tokens_details thinking_tokens
 """.split()  # noqa: SIM905  a list of a hundred strings reads worse
 WORDS = """
     user assistant system developer tool function text image_url input_audio file refusal stop tool_calls length custom
@@ -33,6 +36,10 @@ WORDS = """
     "x" https://x.test/a.png data:image/png;base64,AAAA response.created response.completed response.failed error other
     response.output_item.added response.output_item.done response.output_text.delta response.output_text.done
     response.content_part.added response.function_call_arguments.delta response.reasoning_summary_text.delta
+    thinking redacted_thinking tool_use tool_result server_tool_use mcp_tool_use web_search_tool_result image document
+    base64 url compaction end_turn stop_sequence pause_turn message_start message_delta message_stop ping
+    content_block_start content_block_delta content_block_stop text_delta thinking_delta signature_delta
+    input_json_delta citations_delta compaction_delta
 """.split()  # noqa: SIM905  as above
 
 
@@ -59,13 +66,39 @@ requests = st.fixed_dictionaries(
 )
 choices = st.fixed_dictionaries({"message": messages}, optional={"finish_reason": texts})
 responses = st.fixed_dictionaries(
-    {"choices": st.lists(choices, max_size=3), "output": st.lists(items, max_size=3)},
-    optional=names_but("choices", "output"),
+    {
+        "choices": st.lists(choices, max_size=3),
+        "output": st.lists(items, max_size=3),
+        "content": st.lists(items, max_size=3) | texts,
+    },
+    optional=names_but("choices", "output", "content"),
 )
 pieces = st.fixed_dictionaries(
     {"delta": objects, "index": st.integers(0, 1)}, optional={"logprobs": values, "text": texts}
 )
 chunks = st.fixed_dictionaries({"choices": st.lists(pieces, max_size=3)}, optional=names_but("choices", "type"))
+BLOCKS = ["text", "thinking", "redacted_thinking", "tool_use", "mcp_tool_use", "compaction", "web_search_tool_result"]
+DELTAS = ["text_delta", "thinking_delta", "signature_delta", "input_json_delta", "citations_delta", "compaction_delta"]
+blocks = st.fixed_dictionaries({"type": st.sampled_from(BLOCKS) | texts}, optional=names_but("type"))
+deltas = st.fixed_dictionaries(
+    {"type": st.sampled_from(DELTAS), "text": texts, "thinking": texts, "partial_json": texts, "signature": texts},
+    optional={"citation": values, "content": values, "encrypted_content": values},
+)
+block_events = st.fixed_dictionaries(
+    {
+        "type": st.sampled_from(
+            ["content_block_start", "content_block_delta", "message_delta", "message_start", "error"]
+        )
+    },
+    optional={
+        "index": st.integers(-1, 1),
+        "content_block": blocks | values,
+        "delta": deltas | objects,
+        "message": objects,
+        "usage": objects,
+        "error": values,
+    },
+)
 events = st.fixed_dictionaries(
     {"type": texts, "output_index": st.integers(-1, 2), "delta": texts, "content_index": st.integers(-1, 1)},
     optional=names_but("type", "output_index", "delta", "content_index"),
@@ -73,7 +106,7 @@ events = st.fixed_dictionaries(
 
 every_protocol = pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda protocol: protocol.NAME)
 often = settings(
-    max_examples=int(os.environ.get("SPANREEL_EXAMPLES", "40")), deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=int(os.environ.get("SPANREEL_EXAMPLES", "25")), deadline=None, suppress_health_check=list(HealthCheck)
 )
 
 
@@ -109,7 +142,7 @@ def test_an_answer_is_read_without_loss_or_not_at_all(protocol: ModelProtocol, b
 @every_protocol
 @often
 @given(
-    bodies=st.lists(objects | chunks | events | values, min_size=1, max_size=6),
+    bodies=st.lists(objects | chunks | events | block_events | values, min_size=1, max_size=6),
     named=st.booleans(),
     cut=st.integers(0, 9),
 )

@@ -14,7 +14,7 @@ CUT: Final = "cut"
 
 
 def hide(choice: Mapping[str, Json], positions: Positions, whole: frozenset[Place]) -> dict[str, Json]:
-    """A choice with lengths in the places of texts. ``whole`` are the places whose text the joined answer holds."""
+    """A choice with lengths in the places of texts. ``whole`` are the places of what the joined answer holds."""
 
     def length(place: Place, value: Json) -> Json:
         if value is None:
@@ -26,7 +26,10 @@ def hide(choice: Mapping[str, Json], positions: Positions, whole: frozenset[Plac
     if isinstance(choice.get("text"), str) and place in whole:
         hidden["text"] = {CUT: len(choice["text"])}
     logprobs = choice.get("logprobs")
-    if isinstance(logprobs, dict) and all(value is None or isinstance(value, list) for value in logprobs.values()):
+    if isinstance(logprobs, dict) and all(
+        value is None or (isinstance(value, list) and (choice_index(choice), "logprobs", key) in whole)
+        for key, value in logprobs.items()
+    ):
         hidden["logprobs"] = {CUT: {key: None if value is None else len(value) for key, value in logprobs.items()}}
     return hidden
 

@@ -13,10 +13,11 @@ _NOT_JOINED = ("choices", "object", "obfuscation")
 
 
 class Joined:
-    """A completion in the making; ``texts`` are all texts of deltas by their place."""
+    """A completion in the making; ``texts`` of deltas and ``lists`` of log probabilities by their place."""
 
     def __init__(self) -> None:
         self.texts: dict[Place, list[str]] = {}
+        self.lists: dict[Place, list[Json]] = {}
         self._top: dict[str, Json] = {}
         self._choices: dict[int, dict[str, Json]] = {}
         self._positions = Positions()
@@ -62,6 +63,8 @@ class Joined:
                 self._note((index, key), value)
             elif key == "logprobs" and isinstance(value, dict):
                 _extend(joined, key, value)
+                for name, entries in value.items():
+                    self.lists.setdefault((index, key, name), []).extend(entries if isinstance(entries, list) else [])
             elif key not in ("delta", "index") and value is not None:
                 joined[key] = value
 

@@ -82,7 +82,9 @@ def _record(
 ) -> Iterator[list[Json]]:
     """The chunks that say how the events were cut."""
     choices = {choice_index(choice): choice for choice in body.get("choices") or ()}
-    whole = frozenset(place for place, texts in joined.texts.items() if (find(choices, place) or "") == "".join(texts))
+    texts = [place for place, pieces in joined.texts.items() if (find(choices, place) or "") == "".join(pieces)]
+    lists = [place for place, entries in joined.lists.items() if same(find(choices, place), entries)]
+    whole = frozenset([*texts, *lists])
     positions = Positions()
     previous: dict[str, Json] = {}
     for event, chunk in read:
