@@ -13,13 +13,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from spanreel import testing
-from spanreel.model import Answer, Request
+from spanreel.model import Request
 
 HERE = Path(__file__).resolve().parent
 AGENT = HERE / "refund_agent.py"
 
 
-def care(request: Request) -> Answer:
+def care(request: Request) -> testing.Scripted:
     """What the scripted model says: look the order up, pay it back, say so."""
     answered = sum(message["role"] == "tool" for message in request.messages)
     if answered == 0:
@@ -56,7 +56,7 @@ def main() -> int:
             "LEDGER": str(ledger),
         }
         recorded = run(
-            "1. Record: the agent as it is, its spans as OTLP in a file (set OTEL_EXPORTER_OTLP_ENDPOINT for a backend)",
+            "1. Record: the agent as it is, its spans as OTLP in a file",
             ["spanreel", "run", "--", "python", AGENT.name],
             {**environment, "SPANREEL_FILE": "traces.jsonl"},
         )

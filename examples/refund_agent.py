@@ -1,4 +1,4 @@
-"""A customer-care agent on the OpenAI Agents SDK: two tools, of which one changes the world. It knows nothing of spanreel.
+"""A customer-care agent on the OpenAI Agents SDK: two tools, one of which changes the world. It knows no spanreel.
 
     python refund_agent.py "Where is my money for order 17?"
 

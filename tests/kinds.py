@@ -37,7 +37,8 @@ def script(*answers: dict[str, Any]) -> Callable[[dict[str, Any]], dict[str, Any
     """A model that answers by how many answers it finds in the conversation."""
 
     def answer(body: dict[str, Any]) -> dict[str, Any]:
-        return answers[sum(message["role"] == "assistant" for message in body["messages"])]
+        number: int = sum(message["role"] == "assistant" for message in body["messages"])
+        return answers[number]
 
     return answer
 

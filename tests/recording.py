@@ -51,7 +51,9 @@ class Recording:
         lines: list[str] = []
 
         def walk(parent: int | None, depth: int) -> None:
-            children = [s for s in shown if (s.parent.span_id if s.parent and s.parent.span_id in ids else None) == parent]
+            children = [
+                s for s in shown if (s.parent.span_id if s.parent and s.parent.span_id in ids else None) == parent
+            ]
             for child in sorted(children, key=lambda span: span.start_time or 0):
                 lines.append("  " * depth + child.name)
                 assert child.context is not None

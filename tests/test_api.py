@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import dataclasses
 import datetime as dt
 import decimal
 import json
+import pickle
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -26,7 +28,11 @@ def asks_for_weather(body: dict[str, Any]) -> dict[str, Any]:
     if any(message["role"] == "tool" for message in body["messages"]):
         return completion("It is sunny.")
     calls = [
-        {"id": f"call_{number}", "type": "function", "function": {"name": "weather", "arguments": json.dumps({"city": city})}}
+        {
+            "id": f"call_{number}",
+            "type": "function",
+            "function": {"name": "weather", "arguments": json.dumps({"city": city})},
+        }
         for number, city in enumerate(("Paris", "Rome"))
     ]
     answer = completion("", tool_calls=calls)
@@ -100,7 +106,7 @@ async def test_async_functions_and_generators_of_all_kinds_are_runs() -> None:
             return x.upper()
 
         @spanreel.run()
-        def stream(x: str) -> Iterator[str]:
+        def stream(x: str) -> Generator[str, str, None]:
             assert trace.get_current_span().is_recording()
             yield x
             sent = yield "-"
@@ -129,7 +135,7 @@ async def test_a_generator_closed_early_is_finished_and_one_that_raises_has_fail
     closed: list[str] = []
 
     @spanreel.run()
-    def stream() -> Iterator[int]:
+    def stream() -> Generator[int, None, None]:
         try:
             yield 1
             yield 2
@@ -162,13 +168,15 @@ async def test_a_generator_closed_early_is_finished_and_one_that_raises_has_fail
 
 def test_context_managers_record_what_the_block_says() -> None:
     with recording() as rec:
-        with spanreel.session("conv-1", user_id="u-1", name="Returns", tags=["a", "b"], metadata={"plan": "pro"}):
-            with spanreel.run(agent="blocky") as this:
-                this.input = "question"
-                with spanreel.tool("search", arguments={"q": "x"}, side_effect=False) as call:
-                    assert not call.served
-                    call.result = [1, 2]
-                this.output = "answer"
+        with (
+            spanreel.session("conv-1", user_id="u-1", name="Returns", tags=["a", "b"], metadata={"plan": "pro"}),
+            spanreel.run(agent="blocky") as this,
+        ):
+            this.input = "question"
+            with spanreel.tool("search", arguments={"q": "x"}, side_effect=False) as call:
+                assert not call.served
+                call.result = [1, 2]
+            this.output = "answer"
         run, tool = rec.one("invoke_agent"), rec.one("execute_tool")
         for span in rec.spans:
             assert attribute(span, "gen_ai.conversation.id") == "conv-1"
@@ -229,7 +237,9 @@ async def test_runs_at_once_never_mix() -> None:
         for tool in rec.of("execute_tool"):
             assert tool.parent is not None
             parent = runs[tool.parent.span_id]
-            assert content(parent, "spanreel.run.arguments")["name"] == content(tool, "gen_ai.tool.call.arguments")["name"]
+            assert (
+                content(parent, "spanreel.run.arguments")["name"] == content(tool, "gen_ai.tool.call.arguments")["name"]
+            )
         assert len({span.context.trace_id for span in runs.values() if span.context}) == 20
 
 
@@ -381,12 +391,44 @@ def test_without_instrumentation_decorated_functions_are_plain() -> None:
 
 @pytest.mark.parametrize("breaks", ["read", "read_result"])
 def test_a_fault_of_ours_never_reaches_the_user(breaks: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from spanreel import driving
+    from spanreel import passage
 
     def broken(*_: Any) -> Any:
         raise ZeroDivisionError("our fault")
 
     monkeypatch.delenv("SPANREEL_STRICT", raising=False)
-    monkeypatch.setattr(driving, "by_name" if breaks == "read" else "snapshot", broken)
+    monkeypatch.setattr(passage, "by_name" if breaks == "read" else "snapshot", broken)
     with recording():
         assert weather("Oslo")["city"] == "Oslo"
+
+
+@spanreel.tool
+def bare(city: str) -> str:
+    return city.upper()
+
+
+class Desk:
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @spanreel.tool()
+    def where(self) -> str:
+        return self.name
+
+
+@spanreel.run
+def bare_run(city: str) -> str:
+    return bare(city)
+
+
+def test_decorators_work_without_parentheses() -> None:
+    with recording() as rec:
+        assert bare_run("oslo") == "OSLO"
+        assert rec.tree() == ["invoke_agent bare_run", "  execute_tool bare"]
+
+
+def test_decorated_functions_go_to_process_pools_and_copies_as_functions_do() -> None:
+    assert pickle.loads(pickle.dumps(bare)) is bare  # by name, as a process pool does it
+    assert copy.deepcopy(bare) is bare
+    method = pickle.loads(pickle.dumps(Desk("north").where))
+    assert method() == "north"

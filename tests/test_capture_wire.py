@@ -205,7 +205,7 @@ def test_raw_responses_are_what_they_are_without_us(streamed: bool) -> None:
     with recording() as rec:
         raw = Model().client().chat.completions.with_raw_response.create(**ASK, stream=streamed)
         assert streamed or raw.headers["x-ratelimit-remaining-requests"] == "41"
-        parsed = raw.parse()
+        parsed: Any = raw.parse()
         if streamed:
             assert "".join(chunk.choices[0].delta.content or "" for chunk in parsed if chunk.choices) == "Hello."
         check_whole(rec)
@@ -219,7 +219,8 @@ def test_streaming_responses_are_what_they_are_without_us(streamed: bool) -> Non
                 lines = list(raw.iter_lines())
                 assert lines[-2:] == ["data: [DONE]", ""]
             else:
-                assert raw.parse().choices[0].message.content == "Hello."
+                parsed: Any = raw.parse()
+                assert parsed.choices[0].message.content == "Hello."
         check_whole(rec)
 
 
@@ -235,11 +236,11 @@ def test_the_stream_helper_and_parse_cross_at_the_same_place() -> None:
 
 def test_a_call_made_in_an_executor_is_a_child_of_its_caller() -> None:
     with recording() as rec, ThreadPoolExecutor(1) as pool:
-        client = Model().client()
+        create: Any = Model().client().chat.completions.create
         for name in ("first", "second"):
             with rec.tracer.start_as_current_span(name):
-                pool.submit(client.chat.completions.create, **ASK).result()
-        pool.submit(client.chat.completions.create, **ASK).result()
+                pool.submit(create, **ASK).result()
+        pool.submit(create, **ASK).result()
         parents = [span.parent.span_id if span.parent else None for span in rec.of("chat")]
         named = [rec.named(name).context for name in ("first", "second")]
         assert parents == [*(context.span_id for context in named if context), None]
@@ -397,9 +398,13 @@ def test_with_content_off_no_content_leaves_by_any_channel() -> None:
 
     with recording(settings=read_settings({"SPANREEL_CAPTURE": "metadata"})) as rec:
         secret = {"error": {"message": "SENTINEL-ERROR", "type": "bad"}}
-        model = Model(lambda body: httpx2.Response(400, json=secret) if "FAIL" in str(body) else completion("SENTINEL-OUT"))
+        model = Model(
+            lambda body: httpx2.Response(400, json=secret) if "FAIL" in str(body) else completion("SENTINEL-OUT")
+        )
         client = model.client(max_retries=0)
-        client.chat.completions.create(model="m", messages=[{"role": "user", "content": "SENTINEL-IN"}], user="SENTINEL-USER")
+        client.chat.completions.create(
+            model="m", messages=[{"role": "user", "content": "SENTINEL-IN"}], user="SENTINEL-USER"
+        )
         with pytest.raises(openai.BadRequestError):
             client.chat.completions.create(model="m", messages=[{"role": "user", "content": "FAIL SENTINEL"}])
         dump = " ".join(span.to_json() for span in rec.spans)

@@ -1,10 +1,9 @@
-"""MCP tools of the OpenAI Agents SDK, with a real server over stdio; report 001: tracing never changes their results."""
+"""MCP tools of the OpenAI Agents SDK, with a real server over stdio. Report 001: tracing changes no result."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +17,16 @@ from opentelemetry.trace import StatusCode
 
 import spanreel
 from recording import attribute, content, recording
-from spanreel import driving
+from spanreel import passage
 from wire_server import Model, completion
 
 SERVER = str(Path(__file__).with_name("mcp_server.py"))
 
 
 @pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
+def quiet() -> None:
     agents.set_tracing_disabled(True)
     agents.set_default_openai_api("chat_completions")
-    yield
 
 
 async def ask(tool: str) -> list[dict[str, Any]]:
@@ -75,7 +73,7 @@ async def test_a_failing_tool_s_picture_comes_back_whatever_tracing_does(
             raise ZeroDivisionError("our fault")
 
         monkeypatch.delenv("SPANREEL_STRICT", raising=False)
-        monkeypatch.setattr(driving, "snapshot", broken)
+        monkeypatch.setattr(passage, "snapshot", broken)
         spanreel.instrument(tracer_provider=TracerProvider(shutdown_on_exit=False))
     try:
         assert await ask("picture") == expected

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import agents
@@ -29,10 +28,9 @@ from wire_server import Model, completion
 
 
 @pytest.fixture(autouse=True)
-def quiet(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     agents.set_tracing_disabled(True)
     agents.set_default_openai_api("chat_completions")
-    yield
 
 
 def calls(*asked: tuple[str, str, dict[str, Any]]) -> dict[str, Any]:
@@ -67,9 +65,7 @@ def broken(city: str) -> str:
 def answered(body: dict[str, Any]) -> list[str]:
     """The names of the tools that have answered already."""
     asked = {
-        call["id"]: call["function"]["name"]
-        for message in body["messages"]
-        for call in message.get("tool_calls") or ()
+        call["id"]: call["function"]["name"] for message in body["messages"] for call in message.get("tool_calls") or ()
     }
     return [asked[message["tool_call_id"]] for message in body["messages"] if message["role"] == "tool"]
 
@@ -105,7 +101,7 @@ EXPECTED = [
 
 def check_team(rec: Recording) -> None:
     assert [line for line in rec.tree() if "inside" not in line] == EXPECTED
-    assert {span.context.trace_id for span in rec.spans if span.context} == {rec.spans[0].context.trace_id}  # type: ignore[union-attr]
+    assert {span.context.trace_id for span in rec.spans if span.context} == {rec.spans[0].context.trace_id}
     tools = rec.of("execute_tool")
     assert sorted(attribute(span, "gen_ai.tool.call.id") for span in tools) == ["call_1", "call_2", "call_3"]
     handoff = rec.named("execute_tool transfer_to_writer")

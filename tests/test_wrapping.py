@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 import types
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,8 @@ import pytest
 import spanreel
 from recording import recording
 from spanreel import wrapping
-from spanreel.point import Framework, Kind, Point, RunRequest, RunResult
 from spanreel.model import Agent
+from spanreel.point import Framework, Kind, Point, RunRequest, RunResult
 from spanreel.testing import ScriptedProvider, text
 from wire_server import ASK, Model
 
@@ -42,7 +41,8 @@ WORK = """
 import agents
 agents.set_tracing_disabled(True)
 agents.set_default_openai_api("chat_completions")
-print(client.chat.completions.create(model="m", messages=[{"role": "user", "content": "hi"}]).choices[0].message.content)
+asked = [{"role": "user", "content": "hi"}]
+print(client.chat.completions.create(model="m", messages=asked).choices[0].message.content)
 print(Runner.run_sync(Agent(name="a", model="m"), "hi").final_output)
 """
 
@@ -119,7 +119,8 @@ from openai import OpenAI
 
 @spanreel.run(agent="killed")
 def work(question):
-    print(OpenAI().chat.completions.create(model="m", messages=[{"role": "user", "content": question}]).choices[0].message.content, flush=True)
+    messages = [{"role": "user", "content": question}]
+    print(OpenAI().chat.completions.create(model="m", messages=messages).choices[0].message.content, flush=True)
     time.sleep(0.5)
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -132,7 +133,7 @@ work("still there?")
 
 
 @pytest.fixture
-def library(monkeypatch: pytest.MonkeyPatch) -> Iterator[types.ModuleType]:
+def library(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
     """A framework that has lost a method."""
 
     class Runner:
@@ -150,7 +151,7 @@ def library(monkeypatch: pytest.MonkeyPatch) -> Iterator[types.ModuleType]:
         Point(f"a_framework:Runner.{name}", Kind.RUN, read, lambda _result: RunResult()) for name in ("gone", "run")
     )
     monkeypatch.setattr(wrapping, "FRAMEWORKS", (Framework("a-framework", ">=1", points),))
-    yield made
+    return made
 
 
 def test_a_target_that_has_moved_is_one_warning_naming_it_and_the_rest_works(

@@ -1,29 +1,33 @@
-"""An agent written by hand: `run`, `tool` and `session` as decorators and as context managers."""
+"""An agent written by hand: `run` and `tool` as decorators and as context managers; `session` beside them."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Mapping
 from contextvars import Token
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, cast, overload
 
 import wrapt
 from opentelemetry import context as otel
-from opentelemetry.context import set_value
 
 from spanreel import driving
-from spanreel.model import Agent, Message, SessionInfo, Status, ToolKind
+from spanreel.conversation import session
+from spanreel.model import Agent, Message, ToolKind
+from spanreel.passage import Passage, open_passage
 from spanreel.playing import current_player
 from spanreel.point import Kind, Point, RunRequest, RunResult, ToolRequest, ToolResult
 from spanreel.rebuilding import hints_of, rebuild_arguments, rebuild_value
-from spanreel.scope import SESSION_KEY
-from spanreel.streams import watch_async_generator, watch_generator
+
+__all__ = ["run", "said", "session", "tool"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-class run:  # noqa: N801  # used as a decorator and in `with`, where functions' names are expected
+@overload
+def run(agent: Function, /) -> Function: ...
+@overload
+def run(agent: str | None = None, *, version: str | None = None, id: str | None = None) -> RunBlock: ...
+def run(agent: Any = None, *, version: str | None = None, id: str | None = None) -> Any:
     """One request to an agent, until its final answer.
 
     As a decorator, on functions, coroutine functions and (asynchronous) generator functions::
@@ -39,40 +43,21 @@ class run:  # noqa: N801  # used as a decorator and in `with`, where functions' 
 
     ``agent`` is the agent's name; a decorated function's own name where it is left out.
     """
-
-    def __init__(self, agent: str | None = None, *, version: str | None = None, id: str | None = None) -> None:
-        self.agent = Agent(agent, id, version)
-        self.input: Any = None
-        self.output: Any = None
-        self._passages: list[tuple[driving.Passage | None, Token[Any] | None]] = []
-
-    def __call__(self, function: Function) -> Function:
-        """Decorate a function."""
-        return cast(Function, _decorated(function, _run_point(function, self.agent)))
-
-    def __enter__(self) -> run:
-        """Start the run; what `input` and `output` are set to inside is recorded."""
-        point = Point("spanreel.api:run", Kind.RUN, lambda *_: RunRequest(self.agent, self._messages), self._result)
-        _enter(self._passages, point)
-        return self
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        _exit(self._passages, error, None)
-
-    async def __aenter__(self) -> run:
-        return self.__enter__()
-
-    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        self.__exit__(kind, error, trace)
-
-    def _messages(self) -> tuple[Message, ...]:
-        return said("user", self.input)
-
-    def _result(self, _result: Any) -> RunResult:
-        return RunResult(output=said("assistant", self.output), value=self.output)
+    return RunBlock()(agent) if callable(agent) else RunBlock(agent, version=version, id=id)
 
 
-class tool:  # noqa: N801  # used as a decorator and in `with`, where functions' names are expected
+@overload
+def tool(name: Function, /) -> Function: ...
+@overload
+def tool(
+    name: str | None = None,
+    *,
+    side_effect: bool | None = None,
+    arguments: Mapping[str, Any] | None = None,
+    call_id: str | None = None,
+    description: str | None = None,
+) -> ToolBlock: ...
+def tool(name: Any = None, **options: Any) -> Any:
     """One tool of an agent: recorded when it is called, answered from the recording in a replay.
 
     As a decorator::
@@ -88,6 +73,46 @@ class tool:  # noqa: N801  # used as a decorator and in `with`, where functions'
 
     ``side_effect`` says whether calling it changes something in the world; ``call_id`` is the model's id of the call.
     """
+    return ToolBlock()(name) if callable(name) else ToolBlock(name, **options)
+
+
+class RunBlock:
+    """What `run` makes: a decorator, and a context manager that records what the block says."""
+
+    def __init__(self, agent: str | None = None, *, version: str | None = None, id: str | None = None) -> None:
+        self.agent = Agent(agent, id, version)
+        self.input: Any = None
+        self.output: Any = None
+        self._passages: list[tuple[Passage | None, Token[Any] | None]] = []
+
+    def __call__(self, function: Function) -> Function:
+        """Decorate a function."""
+        return cast(Function, _decorated(function, _run_point(function, self.agent)))
+
+    def __enter__(self) -> RunBlock:
+        """Start the run; what `input` and `output` are set to inside is recorded."""
+        point = Point("spanreel.api:run", Kind.RUN, lambda *_: RunRequest(self.agent, self._messages), self._result)
+        _enter(self._passages, point)
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        _exit(self._passages, error, None)
+
+    async def __aenter__(self) -> RunBlock:
+        return self.__enter__()
+
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self.__exit__(kind, error, trace)
+
+    def _messages(self) -> tuple[Message, ...]:
+        return said("user", self.input)
+
+    def _result(self, _result: Any) -> RunResult:
+        return RunResult(output=said("assistant", self.output), value=self.output)
+
+
+class ToolBlock:
+    """What `tool` makes: a decorator, and a context manager that says whether a replay has answered."""
 
     def __init__(
         self,
@@ -105,7 +130,7 @@ class tool:  # noqa: N801  # used as a decorator and in `with`, where functions'
         self.description = description
         self.served = False
         self._result: Any = None
-        self._passages: list[tuple[driving.Passage | None, Token[Any] | None]] = []
+        self._passages: list[tuple[Passage | None, Token[Any] | None]] = []
 
     @property
     def result(self) -> Any:
@@ -123,7 +148,7 @@ class tool:  # noqa: N801  # used as a decorator and in `with`, where functions'
         """Decorate a function."""
         return cast(Function, _decorated(function, _tool_point(function, self)))
 
-    def __enter__(self) -> tool:
+    def __enter__(self) -> ToolBlock:
         """The call starts; ``served`` and ``result`` are set where a replay answers."""
         if self.name is None:
             raise TypeError(
@@ -144,52 +169,11 @@ class tool:  # noqa: N801  # used as a decorator and in `with`, where functions'
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         _exit(self._passages, error, self._result)
 
-    async def __aenter__(self) -> tool:
+    async def __aenter__(self) -> ToolBlock:
         return self.__enter__()
 
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self.__exit__(kind, error, trace)
-
-
-class session:  # noqa: N801  # used as a decorator and in `with`, where functions' names are expected
-    """Everything inside belongs to the session ``id``: a conversation over several runs, requests and processes.
-
-    Args:
-        id: the conversation's id (``gen_ai.conversation.id`` on every span).
-        user_id: whose conversation it is (``user.id``).
-        name: a title for people.
-        tags: short labels to find it by.
-        metadata: anything else, as JSON.
-    """
-
-    def __init__(
-        self,
-        id: str,
-        *,
-        user_id: str | None = None,
-        name: str | None = None,
-        tags: Sequence[str] = (),
-        metadata: Mapping[str, Any] | None = None,
-    ) -> None:
-        self.info = SessionInfo(str(id), user_id, name, tuple(tags), dict(metadata or {}))
-        self._tokens: list[Token[Any]] = []
-
-    def __call__(self, function: Function) -> Function:
-        """Decorate a function: each of its calls is inside."""
-        return cast(Function, _in_session(function, self.info))
-
-    def __enter__(self) -> session:
-        self._tokens.append(otel.attach(set_value(SESSION_KEY, self.info)))
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        otel.detach(self._tokens.pop())
-
-    async def __aenter__(self) -> session:
-        return self.__enter__()
-
-    async def __aexit__(self, *_: object) -> None:
-        self.__exit__()
 
 
 def said(role: str, value: Any) -> tuple[Message, ...]:
@@ -225,7 +209,7 @@ def _run_point(function: Callable[..., Any], agent: Agent) -> Point:
     )
 
 
-def _tool_point(function: Callable[..., Any], made: tool) -> Point:
+def _tool_point(function: Callable[..., Any], made: ToolBlock) -> Point:
     name = made.name or function.__name__
     description = made.description or inspect.getdoc(function)
     returns = hints_of(function).get("return", Any)
@@ -260,47 +244,43 @@ def _joined(result: Any) -> Any:
     return result
 
 
+class _DecoratedMethod(wrapt.BoundFunctionWrapper):  # type: ignore[type-arg]  # generic to type checkers only
+    """A decorated method of an instance; pickled by the instance and its name, as methods are."""
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return getattr, (self._self_instance, self.__wrapped__.__name__)
+
+
+class _Decorated(wrapt.FunctionWrapper):  # type: ignore[type-arg]  # generic to type checkers only
+    """A decorated function; copied as itself and pickled by its name, as functions are, for process pools."""
+
+    __bound_function_wrapper__ = _DecoratedMethod
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
+
+    def __reduce_ex__(self, protocol: Any) -> str:
+        return str(self.__wrapped__.__qualname__)
+
+
 def _decorated(function: Any, point: Point) -> Any:
-    if inspect.isasyncgenfunction(function):
-
-        def async_stream(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            opening = driving.open_stream(point, wrapped, instance, args, kwargs)
-            return watch_async_generator(opening.open, opening.make_async)
-
-        return wrapt.FunctionWrapper(function, async_stream)
-    if inspect.isgeneratorfunction(function):
-
-        def stream(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            opening = driving.open_stream(point, wrapped, instance, args, kwargs)
-            return watch_generator(opening.open, opening.make)
-
-        return wrapt.FunctionWrapper(function, stream)
-    if inspect.iscoroutinefunction(function):
-
-        async def asynchronous(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            return await driving.call_async(point, wrapped, instance, args, kwargs)
-
-        return wrapt.FunctionWrapper(function, asynchronous)
-
-    def plain(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return driving.call(point, wrapped, instance, args, kwargs)
-
-    return wrapt.FunctionWrapper(function, plain)
+    return _Decorated(function, driving.wrapper_of(point, function))
 
 
 # -- context managers ------------------------------------------------------------------------------------------------
 
 
-def _enter(passages: list[tuple[driving.Passage | None, Token[Any] | None]], point: Point) -> driving.Passage | None:
-    passage = driving.open_passage(point, lambda: None, None, (), {})
+def _enter(passages: list[tuple[Passage | None, Token[Any] | None]], point: Point) -> Passage | None:
+    passage = open_passage(point, lambda: None, None, (), {})
     token = otel.attach(passage.crossing.context) if passage is not None else None
     passages.append((passage, token))
     return passage
 
 
-def _exit(
-    passages: list[tuple[driving.Passage | None, Token[Any] | None]], error: BaseException | None, result: Any
-) -> None:
+def _exit(passages: list[tuple[Passage | None, Token[Any] | None]], error: BaseException | None, result: Any) -> None:
     passage, token = passages.pop()
     if token is not None:
         otel.detach(token)
@@ -310,59 +290,3 @@ def _exit(
         passage.crossing.fail(error)
     else:
         passage.crossing.finish(result)
-
-
-# -- sessions of decorated functions ---------------------------------------------------------------------------------
-
-
-class _SessionWatch:
-    """Steps of a generator, inside a session."""
-
-    def __init__(self, info: SessionInfo) -> None:
-        self.info = info
-
-    def entered(self) -> AbstractContextManager[None]:
-        return _attached(self.info)
-
-    def item(self, value: Any) -> None:
-        """Nothing is kept."""
-
-    def finish(self, result: Any) -> None:
-        """Nothing is kept."""
-
-    def fail(self, error: BaseException) -> None:
-        """Nothing is kept."""
-
-
-@contextmanager
-def _attached(info: SessionInfo) -> Any:
-    token = otel.attach(set_value(SESSION_KEY, info))
-    try:
-        yield
-    finally:
-        otel.detach(token)
-
-
-def _in_session(function: Any, info: SessionInfo) -> Any:
-    def stream(wrapped: Any, _instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return watch_generator(lambda: _SessionWatch(info), lambda: wrapped(*args, **kwargs))
-
-    def async_stream(wrapped: Any, _instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return watch_async_generator(lambda: _SessionWatch(info), lambda: wrapped(*args, **kwargs))
-
-    async def asynchronous(wrapped: Any, _instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        with _attached(info):
-            return await wrapped(*args, **kwargs)
-
-    def plain(wrapped: Any, _instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        with _attached(info):
-            return wrapped(*args, **kwargs)
-
-    if inspect.isasyncgenfunction(function):
-        return wrapt.FunctionWrapper(function, async_stream)
-    if inspect.isgeneratorfunction(function):
-        return wrapt.FunctionWrapper(function, stream)
-    return wrapt.FunctionWrapper(function, asynchronous if inspect.iscoroutinefunction(function) else plain)
-
-
-__all__ = ["Status", "run", "said", "session", "tool"]

@@ -1,4 +1,4 @@
-"""A wrapped call, taken through its crossing: as a value, an awaitable, a generator or a handle to work in progress.
+"""A wrapped call, taken through its crossing: as a value, an awaitable, a stream, a block, or a handle to work.
 
 What a replay answers is answered here; there is no replay branch in any integration.
 """
@@ -7,59 +7,48 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any
 
-from opentelemetry import context as otel
-
-from spanreel import boundary as boundaries
-from spanreel.boundary import Boundary
 from spanreel.crossing import Crossing
-from spanreel.model import Agent
-from spanreel.playing import current_player, rebuild_error
-from spanreel.point import (
-    Failure,
-    Kind,
-    LiveRun,
-    Player,
-    Point,
-    RecordedError,
-    RunRequest,
-    RunResult,
-    ToolRequest,
-    ToolResult,
-)
+from spanreel.passage import Passage, open_passage
+from spanreel.point import Point
 from spanreel.quiet import quietly
-from spanreel.scope import RunScope, ToolScope, run_in, scope_in
-from spanreel.snapshot import snapshot
+from spanreel.streams import WatchedBlock, watch_async_generator, watch_generator
 
-_NOTHING: Any = object()
+Wrapper = Callable[[Any, Any, tuple[Any, ...], dict[str, Any]], Any]
 
 
-@dataclass(eq=False, slots=True)
-class Passage:
-    """A call under way: its crossing (None where nothing is recorded), its arguments, what a replay answers to it."""
+def wrapper_of(point: Point, original: Any) -> Wrapper:
+    """The wrapper, in wrapt's form, that takes calls of this function through the point's crossing."""
 
-    crossing: Crossing
-    bound: inspect.BoundArguments | None
-    served: Any = _NOTHING
-    error: BaseException | None = None
+    def block(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        opening = Stream(point, wrapped, instance, args, kwargs)
+        return WatchedBlock(opening.open, opening.make)
 
-    @property
-    def is_served(self) -> bool:
-        """Whether a replay has answered."""
-        return self.served is not _NOTHING
+    def async_stream(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        opening = Stream(point, wrapped, instance, args, kwargs, keeps_items=True)
+        return watch_async_generator(opening.open, opening.make_async)
 
-    def proceed(self, wrapped: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """What a replay answered, else what the call itself gives."""
-        if self.error is not None:
-            raise self.error
-        if self.served is not _NOTHING:
-            return self.served
-        if self.bound is not None:
-            return wrapped(*self.bound.args, **self.bound.kwargs)
-        return wrapped(*args, **kwargs)
+    def stream(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        opening = Stream(point, wrapped, instance, args, kwargs, keeps_items=True)
+        return watch_generator(opening.open, opening.make)
+
+    async def asynchronous(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return await call_async(point, wrapped, instance, args, kwargs)
+
+    def plain(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return call(point, wrapped, instance, args, kwargs)
+
+    if point.block:
+        return block
+    if inspect.isasyncgenfunction(original):
+        return async_stream
+    if inspect.isgeneratorfunction(original):
+        return stream
+    # A decorator may hide a coroutine function behind a plain one.
+    return asynchronous if inspect.iscoroutinefunction(inspect.unwrap(original)) else plain
 
 
 def call(
@@ -76,7 +65,7 @@ def call(
         except BaseException as error:
             crossing.fail(error)
             raise
-    if point.work is not None and passage.served is _NOTHING:
+    if point.work is not None and not passage.is_served:
         return _follow(point, crossing, result)
     if inspect.isawaitable(result):
         return _finish_awaitable(crossing, result)
@@ -95,7 +84,7 @@ async def call_async(
     with crossing.entered():
         try:
             result = passage.proceed(wrapped, args, kwargs)
-            if passage.served is _NOTHING:
+            if not passage.is_served:
                 result = await result
         except BaseException as error:
             crossing.fail(error)
@@ -141,21 +130,23 @@ def _follow(point: Point, crossing: Crossing, handle: Any) -> Any:
 
 @dataclass(eq=False, slots=True)
 class Stream:
-    """A generator function's call, opened at its first step: nothing has run before."""
+    """A call that is opened later: a generator's at its first step, a block's when it is entered."""
 
     point: Point
     wrapped: Callable[..., Any]
     instance: Any
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
+    keeps_items: bool = False
     passage: Passage | None = None
 
     def open(self) -> Crossing | None:
-        """Open the crossing; its values are kept."""
+        """Open the crossing."""
         self.passage = open_passage(self.point, self.wrapped, self.instance, self.args, self.kwargs)
         if self.passage is None:
             return None
-        self.passage.crossing.items = []
+        if self.keeps_items:
+            self.passage.crossing.items = []
         return self.passage.crossing
 
     def make(self) -> Any:
@@ -171,13 +162,6 @@ class Stream:
         return _async_values(made) if self.passage is not None and self.passage.is_served else made
 
 
-def open_stream(
-    point: Point, wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Stream:
-    """A generator function's call, not opened yet."""
-    return Stream(point, wrapped, instance, args, kwargs)
-
-
 def _values(recorded: Any) -> list[Any]:
     return recorded if isinstance(recorded, list) else [] if recorded is None else [recorded]
 
@@ -185,155 +169,3 @@ def _values(recorded: Any) -> list[Any]:
 async def _async_values(recorded: Any) -> AsyncIterator[Any]:
     for value in recorded:
         yield value
-
-
-# -- opening ---------------------------------------------------------------------------------------------------------
-
-
-def open_passage(
-    point: Point, wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Passage | None:
-    """Open the crossing of a call; None where nothing is to be recorded or replayed, or the call is none of ours."""
-    boundary = boundaries.installed()
-    player = current_player()
-    if boundary is None or (player is None and not boundary.records):
-        return None
-    passage, read = None, False
-    with quietly(f"read a call of {point.target}"):
-        bound = inspect.signature(wrapped).bind(*args, **kwargs)
-        arguments = by_name(bound)
-        request = point.read(instance, arguments)
-        if isinstance(request, RunRequest):
-            passage = _open_run(boundary, player, point, request, bound, arguments)
-        elif isinstance(request, ToolRequest):
-            passage = _open_tool(boundary, player, point, request, arguments)
-        elif isinstance(request, Failure):
-            _note_failure(request.error)
-        read = True
-    if not read and player is not None and point.kind is Kind.TOOL:
-        player.refuse(f"a call of {point.target} that could not be read")
-    return passage
-
-
-def by_name(bound: inspect.BoundArguments) -> dict[str, Any]:
-    """A call's arguments by name, defaults filled, those of ``**kwargs`` beside the others."""
-    bound.apply_defaults()
-    arguments: dict[str, Any] = {}
-    for name, parameter in bound.signature.parameters.items():
-        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
-            arguments.update(bound.arguments[name])
-        else:
-            arguments[name] = bound.arguments[name]
-    return arguments
-
-
-def _rewritten(bound: inspect.BoundArguments, arguments: Mapping[str, Any]) -> inspect.BoundArguments:
-    for name, parameter in bound.signature.parameters.items():
-        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
-            extra = bound.arguments[name]
-            bound.arguments[name] = {key: arguments.get(key, value) for key, value in extra.items()}
-        elif name in arguments:
-            bound.arguments[name] = arguments[name]
-    return bound
-
-
-def _open_run(  # noqa: PLR0913 - what a call is made of
-    boundary: Boundary,
-    player: Player | None,
-    point: Point,
-    request: RunRequest,
-    bound: inspect.BoundArguments,
-    arguments: Mapping[str, Any],
-) -> Passage:
-    def read_result(result: Any) -> RunResult:
-        read = point.read_result(result)
-        return read if isinstance(read, RunResult) else RunResult()
-
-    crossing, scope = boundary.open_run(request, player, read_result)
-    crossing.control_flow, crossing.errors = point.control_flow, point.errors
-    passage = Passage(crossing, None)
-    if player is not None:
-        recorded = player.begin_run(scope.live, request)
-        if recorded is not None and point.rewrite is not None:
-            passage.bound = _rewritten(bound, point.rewrite(arguments, recorded))
-        crossing.told = _tell_run(player, scope.live, read_result)
-    return passage
-
-
-def _tell_run(
-    player: Player, live: LiveRun, read_result: Callable[[Any], RunResult]
-) -> Callable[[Any, BaseException | None], None]:
-    def tell(result: Any, error: BaseException | None) -> None:
-        read = None
-        if error is None:
-            read = read_result(result)
-            read = replace(read, value=snapshot(read.value).value)
-        player.end_run(live, read, error)
-
-    return tell
-
-
-def _open_tool(
-    boundary: Boundary, player: Player | None, point: Point, request: ToolRequest, arguments: Mapping[str, Any]
-) -> Passage | None:
-    taken = snapshot(request.arguments)
-    request = replace(request, arguments=taken.value, weak=taken.weak)
-    outer = current_tool()
-    if outer is not None and outer.request.name == request.name and outer.request.arguments == request.arguments:
-        return None  # the same call, seen by a framework and by a decorator
-
-    def read_result(result: Any) -> ToolResult:
-        read = point.read_result(result)
-        return read if isinstance(read, ToolResult) else ToolResult()
-
-    run = current_run()
-    crossing, _ = boundary.open_tool(request, player, read_result)
-    crossing.control_flow, crossing.errors = point.control_flow, point.errors
-    passage = Passage(crossing, None)
-    if player is not None:
-        try:
-            answer = player.answer_tool(run.live if run else None, request)
-        except BaseException as error:  # noqa: BLE001 - raised again where the call would have been
-            passage.error = error
-            return passage
-        if isinstance(answer, RecordedError):
-            passage.error = rebuild_error(answer)
-        elif answer is not None:
-            passage.served = _rebuilt(point, answer, arguments)
-    if point.kind is Kind.HANDOFF and run is not None:
-        crossing.told = _tell_handoff(boundary, run, request, player, read_result)
-    return passage
-
-
-def _note_failure(error: BaseException) -> None:
-    if tool := current_tool():
-        tool.failure = error
-
-
-def _rebuilt(point: Point, answer: ToolResult, arguments: Mapping[str, Any]) -> Any:
-    return point.rebuild(answer, arguments) if point.rebuild is not None else answer.value
-
-
-def _tell_handoff(
-    boundary: Boundary,
-    run: RunScope,
-    request: ToolRequest,
-    player: Player | None,
-    read_result: Callable[[Any], ToolResult],
-) -> Callable[[Any, BaseException | None], None]:
-    def tell(result: Any, error: BaseException | None) -> None:
-        if error is None and (target := read_result(result).target):
-            boundary.hand_over(run, Agent(name=target), request, player)
-
-    return tell
-
-
-def current_tool() -> ToolScope | None:
-    """The tool call that this code runs in, with no run between."""
-    scope = scope_in(otel.get_current())
-    return scope if isinstance(scope, ToolScope) else None
-
-
-def current_run() -> RunScope | None:
-    """The run that this code belongs to directly."""
-    return run_in(otel.get_current())

@@ -171,8 +171,9 @@ class Point:
     ``target`` is ``module:Class.method``. ``read(instance, arguments)`` gets the call's arguments by name and gives the
     request, or None where this call is none. ``read_result(result)`` reads the native result. For tools,
     ``rebuild(result, arguments)`` makes the native result from a recorded one. For runs, ``rewrite(arguments,
-    recorded)`` gives the arguments by name with the recorded ones in the place of the caller's. ``work(result)`` is for a
-    call that returns a handle at once: the task or future whose end is the end of the call. Exceptions whose class
+    recorded)`` gives the arguments by name with the recorded ones in the place of the caller's. ``work(result)`` is for
+    a call that returns a handle at once: the task or future whose end is the end of the call; ``block`` for one that
+    returns a context manager, whose block is the call and whose entered value is the result. Exceptions whose class
     names stand in ``control_flow`` are no errors; in ``errors`` their category is given.
     """
 
@@ -183,6 +184,7 @@ class Point:
     rebuild: Callable[[ToolResult, Mapping[str, Any]], Any] | None = None
     rewrite: Callable[[Mapping[str, Any], Mapping[str, Json]], Mapping[str, Any]] | None = None
     work: Callable[[Any], Awaitable[Any] | None] | None = None
+    block: bool = False
     control_flow: tuple[str, ...] = ()
     errors: Mapping[str, ErrorCategory] = field(default_factory=dict)
 

@@ -214,6 +214,71 @@ async def watch_async_generator(
         raise
 
 
+class WatchedBlock:
+    """A context manager, sync or async, whose block is watched: opened when it is entered, ended when it is left.
+
+    The context is current inside the block, as the user's ``with`` says; what was entered is the result.
+    """
+
+    def __init__(self, open_watch: Callable[[], Watch | None], make: Callable[[], Any]) -> None:
+        self._open_watch = open_watch
+        self._make = make
+        self._watch: Watch = _Unwatched()
+        self._inner: Any = None
+        self._current: AbstractContextManager[None] = nullcontext()
+        self._entered: Any = None
+
+    def __enter__(self) -> Any:
+        self._start()
+        try:
+            self._inner = self._make()
+            self._entered = self._inner.__enter__()
+        except BaseException as error:
+            self._end(error)
+            raise
+        return self._entered
+
+    def __exit__(self, kind: object, raised: BaseException | None, trace: object) -> Any:
+        try:
+            swallowed = self._inner.__exit__(kind, raised, trace)
+        except BaseException as error:
+            self._end(error)
+            raise
+        self._end(None if swallowed else raised)
+        return swallowed
+
+    async def __aenter__(self) -> Any:
+        self._start()
+        try:
+            self._inner = self._make()
+            self._entered = await self._inner.__aenter__()
+        except BaseException as error:
+            self._end(error)
+            raise
+        return self._entered
+
+    async def __aexit__(self, kind: object, raised: BaseException | None, trace: object) -> Any:
+        try:
+            swallowed = await self._inner.__aexit__(kind, raised, trace)
+        except BaseException as error:
+            self._end(error)
+            raise
+        self._end(None if swallowed else raised)
+        return swallowed
+
+    def _start(self) -> None:
+        self._watch = self._open_watch() or _Unwatched()
+        self._current = self._watch.entered()
+        self._current.__enter__()
+
+    def _end(self, error: BaseException | None) -> None:
+        self._current.__exit__(None, None, None)
+        if error is None or isinstance(error, GeneratorExit):
+            self._watch.finish(self._entered)
+        else:
+            self._watch.fail(error)
+
+
 class _Unwatched:
     """A watch that sees nothing."""
 

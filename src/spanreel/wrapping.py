@@ -22,12 +22,10 @@ from spanreel.boundary import Boundary
 from spanreel.carrying import CARRIERS
 from spanreel.clients import CLIENTS
 from spanreel.frameworks import FRAMEWORKS
-from spanreel.point import ClientPoint, Framework, Injection, Point
+from spanreel.point import ClientPoint, Injection, Point
 from spanreel.quiet import LOG, log_once, quietly
 from spanreel.settings import Settings, read_settings
 from spanreel.tracing import TracerSource
-
-Wrapper = Callable[[Any, Any, tuple[Any, ...], dict[str, Any]], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +174,7 @@ def _targets() -> Iterable[Target]:
     for framework in FRAMEWORKS:
         for point in framework.points:
             module, _, path = point.target.partition(":")
-            yield Target(framework.library, module, path, partial(_wrap_point, framework, point))
+            yield Target(framework.library, module, path, partial(_wrap_point, point))
         for injection in framework.injections:
             module, _, path = injection.target.partition(":")
             yield Target(framework.library, module, path, partial(_wrap_injection, injection))
@@ -198,16 +196,8 @@ def _wrap_client(client: ClientPoint, original: Any) -> Any:
     return _ClientWrapper(original, asynchronous if client.is_async else plain)
 
 
-def _wrap_point(framework: Framework, point: Point, original: Any) -> Any:
-    is_async = inspect.iscoroutinefunction(inspect.unwrap(original))
-
-    def plain(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return driving.call(point, wrapped, instance, args, kwargs)
-
-    async def asynchronous(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return await driving.call_async(point, wrapped, instance, args, kwargs)
-
-    return wrapt.FunctionWrapper(original, asynchronous if is_async else plain)
+def _wrap_point(point: Point, original: Any) -> Any:
+    return wrapt.FunctionWrapper(original, driving.wrapper_of(point, original))
 
 
 def _wrap_injection(injection: Injection, original: Any) -> Any:
@@ -219,7 +209,7 @@ def _wrap_injection(injection: Injection, original: Any) -> Any:
     return wrapt.FunctionWrapper(original, inject)
 
 
-def _wrap_plain(wrapper: Wrapper, original: Any) -> Any:
+def _wrap_plain(wrapper: driving.Wrapper, original: Any) -> Any:
     def switched(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if boundaries.installed() is None:
             return wrapped(*args, **kwargs)
