@@ -18,7 +18,13 @@ from spanreel.testing.server import LoopbackServer
 from spanreel.testing.transports import make_transport
 
 _GZIP = 31
-_PREFIXES = {"openai_chat": "chatcmpl-", "openai_responses": "resp_", "openai_embeddings": "embd-"}
+_PREFIXES = {
+    "openai_chat": "chatcmpl-",
+    "openai_responses": "resp_",
+    "openai_embeddings": "embd-",
+    "anthropic_messages": "msg_",
+}
+_CALL_PREFIXES = {"anthropic_messages": "toolu_"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +62,7 @@ class ScriptedProvider:
         openai.OpenAI(http_client=httpx2.Client(transport=provider.transport("httpx2")), api_key="none")
 
     A request beyond the script's end is answered with HTTP 500 and counted in ``exhausted``. Ids are ``chatcmpl-1``,
-    ``resp_2``, ``call_1``, ... in the order of giving. Safe to use from many threads.
+    ``resp_2``, ``msg_3``, ``call_1``, ``toolu_2``, ... in the order of giving. Safe to use from many threads.
     """
 
     def __init__(self, script: Script, protocol: str | None = None, *, gzip: bool = False) -> None:
@@ -83,7 +89,7 @@ class ScriptedProvider:
 
     @property
     def base_url(self) -> str:
-        """What an SDK takes as its base URL: ``http://127.0.0.1:PORT/v1``."""
+        """What an SDK takes as its base URL: ``http://127.0.0.1:PORT/v1``; Anthropic.s adds its own, unharmed."""
         if self._server is None:
             raise RuntimeError(
                 "the scripted provider has an address only inside `with ScriptedProvider(...) as provider:`"
@@ -103,9 +109,11 @@ class ScriptedProvider:
             if request is not None:
                 step = self._next(number)
         if protocol is None or request is None:
-            return _failed(404 if protocol is None else 400, failure)
+            return _failed(404 if protocol is None else 400, failure, protocol)
         if step is None:
-            return _failed(500, f"the script is exhausted: it has {self._given} answers, this is request {number}")
+            return _failed(
+                500, f"the script is exhausted: it has {self._given} answers, this is request {number}", protocol
+            )
         scripted = step(request) if callable(step) else step
         scripted = scripted if isinstance(scripted, Scripted) else Scripted(scripted)
         scripted = replace(scripted, answer=self._complete(scripted.answer, request, protocol, number))
@@ -142,19 +150,20 @@ class ScriptedProvider:
             answer,
             response_id=answer.response_id or f"{_PREFIXES.get(protocol.NAME, 'response-')}{number}",
             model=answer.model or request.model,
-            messages=tuple(map(self._with_call_ids, answer.messages)),
+            messages=tuple(self._with_call_ids(message, protocol) for message in answer.messages),
             usage=usage,
         )
 
-    def _with_call_ids(self, message: Message) -> Message:
-        return {**message, "parts": [self._with_call_id(part) for part in message["parts"]]}
+    def _with_call_ids(self, message: Message, protocol: ModelProtocol) -> Message:
+        prefix = _CALL_PREFIXES.get(protocol.NAME, "call_")
+        return {**message, "parts": [self._with_call_id(part, prefix) for part in message["parts"]]}
 
-    def _with_call_id(self, part: dict[str, Any]) -> dict[str, Any]:
+    def _with_call_id(self, part: dict[str, Any], prefix: str) -> dict[str, Any]:
         if part.get("type") != "tool_call" or part.get("id") is not None:
             return part
         with self._lock:
             self._calls += 1
-            return {**part, "id": f"call_{self._calls}"}
+            return {**part, "id": f"{prefix}{self._calls}"}
 
     def _write(
         self, scripted: Scripted, request: Request, protocol: ModelProtocol, headers: Mapping[str, str], number: int
@@ -170,9 +179,10 @@ class ScriptedProvider:
         return Reply(answer.status, sent, tuple(pieces), scripted.delay, scripted.hold)
 
 
-def _failed(status: int, message: str) -> Reply:
+def _failed(status: int, message: str, protocol: ModelProtocol | None) -> Reply:
     """A failure of the provider itself, which an SDK is told not to try again."""
-    body = write_error(Answer(status=status, error=Error(ErrorCategory.MODEL, "scripted_provider", message)))
+    answer = Answer(status=status, error=Error(ErrorCategory.MODEL, "scripted_provider", message))
+    body = protocol.write_response(answer) if protocol is not None else write_error(answer)
     return Reply(status, {"content-type": "application/json", "x-should-retry": "false"}, (body,))
 
 
