@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from conftest import cases
@@ -27,11 +27,16 @@ class Exchange:
     status: int
     content_type: str
     response: bytes
+    beta: bool = False
 
     @property
     def streamed(self) -> bool:
         """Whether the response is a stream of events."""
         return self.response.startswith((b"data:", b"event:"))
+
+    def answering(self, response: bytes) -> Exchange:
+        """The same request with another response."""
+        return replace(self, response=response)
 
 
 def exchanges(file: str) -> Iterator[Exchange]:
@@ -52,6 +57,7 @@ def exchanges(file: str) -> Iterator[Exchange]:
                 status=response["status"],
                 content_type=response["content_type"] or "text/event-stream",
                 response=response["body"].encode(),
+                beta="beta=true" in case["request"]["path"],
             )
 
 
