@@ -454,6 +454,7 @@ def test_what_a_model_may_say_is_parts(message: dict[str, Any], parts: list[Any]
         ("length", "length"),
         ("end_turn", "stop"),
         ("brand_new", "brand_new"),
+        ("", None),
         (None, None),
     ],
 )

@@ -60,7 +60,7 @@ def residue(original: Mapping[str, Json], written: Mapping[str, Json]) -> dict[s
     for key, value in original.items():
         if key not in written:
             rest[key] = value
-        elif not same(value, written[key]):
+        elif value is not written[key] and not same(value, written[key]):
             both = isinstance(value, dict) and isinstance(written[key], dict)
             rest[key] = residue(value, written[key]) if both else value
     absent = sorted(key for key in written if key not in original)

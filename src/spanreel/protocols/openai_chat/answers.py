@@ -98,7 +98,7 @@ def _write_choice(message: Message, index: int) -> dict[str, Json]:
     around = kept(message).get(CHOICE)
     around = dict(around) if isinstance(around, dict) else {}
     raw = around.get("finish_reason")
-    if isinstance(raw, str) and _READ_REASON.get(raw.lower(), raw) != reason:
+    if reason is not None and isinstance(raw, str) and _READ_REASON.get(raw.lower(), raw) != reason:
         del around["finish_reason"]
     parts = message.get("parts") or []
     if reason is None:
