@@ -6,8 +6,13 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 os.environ["SPANREEL_STRICT"] = "1"  # faults of ours, which users see as a log line, are raised under test
+
+# A slow machine is no failure, and CI must say the same about the same commit twice.
+settings.register_profile("spanreel", deadline=None, derandomize=bool(os.environ.get("CI")), print_blob=True)
+settings.load_profile("spanreel")
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -15,6 +15,8 @@ import pytest
 from spanreel import load_sessions, testing
 from spanreel.model import Status
 
+pytestmark = pytest.mark.slow
+
 AGENT = """
 import json, os, sys
 from pathlib import Path
