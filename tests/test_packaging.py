@@ -77,4 +77,4 @@ def test_the_first_example_of_the_readme_runs_from_the_wheel(installed: Path, tm
     assert example is not None
     script = tmp_path / "example.py"
     script.write_text(example.group(1))
-    run(installed / "python", script)
+    assert run(installed / "python", script).splitlines()[-1] == "PASS"
