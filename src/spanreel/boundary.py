@@ -40,6 +40,7 @@ from spanreel.point import (
     ToolResult,
 )
 from spanreel.protocols import peek_model
+from spanreel.quiet import quietly
 from spanreel.scope import (
     BUSY_KEY,
     Failure,
@@ -61,6 +62,7 @@ from spanreel.scope import (
     with_scope,
 )
 from spanreel.settings import Capture, Settings
+from spanreel.snapshot import snapshot
 from spanreel.start_attributes import agent_attributes, exchange_attributes, titled, tool_attributes
 from spanreel.tracing import TracerSource
 
@@ -115,7 +117,8 @@ class Boundary:
         kept = RunKept(RunRecord(run_id=live.id, path=path, agent=request.agent), self.content, read_result)
         if span.is_recording():
             span.set_attributes({conventions.RUN_ID: live.id, conventions.RUN_PATH: path})
-            kept.start(request, root=parent is None)
+            with quietly("keep a run's input"):
+                kept.start(request, root=parent is None)
             self._say_started(tracer, hold, scope, kept, player)
         crossing = Crossing(
             span=span,
@@ -192,8 +195,11 @@ class Boundary:
         operation: Operation,
         request: HttpRequest,
         player: Player | None,
-    ) -> tuple[Crossing, ExchangeCapture, LiveRun | None]:
-        """A model request is about to be sent. The caller feeds the capture and ends the crossing."""
+    ) -> tuple[Crossing, ExchangeCapture, LiveRun | None] | None:
+        """A model request is about to be sent. The caller feeds the capture and ends the crossing.
+
+        None where the sampler drops it: then it passes untouched.
+        """
         current = otel.get_current()
         run = run_in(current)
         tracer, hold = self._tracer(current, player)
@@ -214,6 +220,9 @@ class Boundary:
                 **exchange_attributes(protocol, operation, request, model),
             },
         )
+        if player is None and not span.is_recording():
+            span.end()
+            return None
         capture = ExchangeCapture(
             protocol,
             operation,
@@ -294,6 +303,12 @@ class Boundary:
                 **tool_attributes(request, run, turn),
             },
         )
+        asked = request
+        if player is not None:
+            request = _frozen(request)
+        elif span.is_recording() and self.content:
+            with quietly("keep a tool's arguments"):
+                request = _frozen(request)
         scope = ToolScope(run or getattr(outer, "run", None), request, span)
         record = ToolRecord(
             name=request.name,
@@ -304,7 +319,7 @@ class Boundary:
             run_id=run.live.id if run else None,
             turn_index=turn.index if turn else None,
         )
-        if span.is_recording() and self.content:
+        if span.is_recording() and self.content and request is not asked:
             record = replace(record, arguments=request.arguments)
         crossing = Crossing(
             span=span,
@@ -344,6 +359,12 @@ def install(boundary: Boundary | None) -> None:
 def installed() -> Boundary | None:
     """The process's boundary."""
     return _boundary
+
+
+def _frozen(request: ToolRequest) -> ToolRequest:
+    """The request with its arguments as they are now."""
+    taken = snapshot(request.arguments)
+    return replace(request, arguments=taken.value, weak=taken.weak)
 
 
 def _hold_nothing(_span: Span, _capture: Any) -> None:

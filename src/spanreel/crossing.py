@@ -91,7 +91,7 @@ class Crossing:
     def _close(self, result: Any, error: Error | None, status: model.Status) -> None:
         end_time = time.time_ns()
         if self.span.is_recording():
-            with quietly("keep what a call returned"):
+            with self.entered(), quietly("keep what a call returned"):
                 self.kept.end(result, error, status)
             with quietly("set a span's status"):
                 if error is not None:

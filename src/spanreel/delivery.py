@@ -18,7 +18,7 @@ from spanreel.fidelity import content_of, mark
 from spanreel.losses import Losses
 from spanreel.model import Fidelity
 from spanreel.outgoing import encoded_size, finish_resource, finish_span
-from spanreel.quiet import log_once, quietly
+from spanreel.quiet import log_once, note_fault, quietly
 from spanreel.settings import Settings
 
 REQUEST_BYTES: Final = 3584 * 1024
@@ -116,7 +116,8 @@ class Delivery:
                 attributes |= waiting.capture.attributes()
             except Exception as fault:  # noqa: BLE001 -- what cannot be read costs its content, not its span
                 # The text of the exception may quote the content: it is not logged.
-                log_once(f"could not read what a call kept: {type(fault).__name__}")
+                run, session = attributes.get(conventions.RUN_ID), attributes.get(conventions.CONVERSATION_ID)
+                note_fault("read what a call kept", fault, run and str(run), session and str(session))
                 self.losses.add(reasons.CAPTURE_FAILED)
                 attributes = self._without_content(attributes)
         if said:

@@ -84,7 +84,10 @@ def open_exchange(client: ClientPoint, args: tuple[Any, ...], kwargs: dict[str, 
         if request is not None and not is_exchange(operation, request.body):
             return None
         if request is not None:
-            crossing, capture, live = boundary.open_exchange(client, protocol, operation, request, player)
+            opened = boundary.open_exchange(client, protocol, operation, request, player)
+            if opened is None:
+                return None
+            crossing, capture, live = opened
             exchange = Exchange(client, protocol, operation, request, arguments, crossing, capture, live, player)
     if exchange is None and player is not None:
         player.refuse(f"a model request to {path} whose body is a stream")

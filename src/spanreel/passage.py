@@ -144,10 +144,8 @@ def _tell_run(
 def _open_tool(
     boundary: Boundary, player: Player | None, point: Point, request: ToolRequest, arguments: Mapping[str, Any]
 ) -> Passage | None:
-    taken = snapshot(request.arguments)
-    request = replace(request, arguments=taken.value, weak=taken.weak)
     outer = current_tool()
-    if outer is not None and outer.request.name == request.name and outer.request.arguments == request.arguments:
+    if outer is not None and outer.request.name == request.name and _is_same_call(outer.request, request):
         return None  # the same call, seen by a framework and by a decorator
 
     def read_result(result: Any) -> ToolResult:
@@ -155,7 +153,8 @@ def _open_tool(
         return read if isinstance(read, ToolResult) else ToolResult()
 
     run = current_run()
-    crossing, _ = boundary.open_tool(request, player, read_result)
+    crossing, scope = boundary.open_tool(request, player, read_result)
+    request = scope.request
     crossing.control_flow, crossing.errors = point.control_flow, point.errors
     passage = Passage(crossing, None)
     if player is not None:
@@ -171,6 +170,14 @@ def _open_tool(
     if point.kind is Kind.HANDOFF and run is not None:
         crossing.told = _tell_handoff(boundary, run, request, player, read_result)
     return passage
+
+
+def _is_same_call(outer: ToolRequest, inner: ToolRequest) -> bool:
+    """Whether both are one call: what the model wrote, and the same with the function's defaults filled."""
+    asked, executed = snapshot(outer.arguments).value, snapshot(inner.arguments).value
+    if not isinstance(asked, dict) or not isinstance(executed, dict):
+        return True
+    return all(executed.get(name) == value for name, value in asked.items())
 
 
 def _note_failure(error: BaseException) -> None:

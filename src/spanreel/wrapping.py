@@ -23,7 +23,8 @@ from spanreel.carrying import CARRIERS
 from spanreel.clients import CLIENTS
 from spanreel.frameworks import FRAMEWORKS
 from spanreel.point import ClientPoint, Injection, Point
-from spanreel.quiet import LOG, log_once, quietly
+from spanreel.quiet import LOG, listen, log_once, quietly
+from spanreel.recording_errors import Hook, RecordingErrors
 from spanreel.settings import Settings, read_settings
 from spanreel.tracing import TracerSource
 
@@ -95,12 +96,18 @@ _lock = threading.RLock()
 
 
 def instrument(
-    *, tracer_provider: Any = None, only: Iterable[str] | None = None, settings: Settings | None = None
+    *,
+    tracer_provider: Any = None,
+    only: Iterable[str] | None = None,
+    settings: Settings | None = None,
+    on_recording_error: Hook | None = None,
 ) -> None:
     """Start recording: wrap what is imported already and what will be. A second call changes nothing but the provider.
 
     ``tracer_provider`` is where spans go; without one, the global provider as soon as the user has one, until then our
     own pipeline by the ``OTEL_*`` variables. ``only`` names the libraries to wrap (``["openai-agents", "httpx2"]``).
+    ``settings`` are read from the environment where none are given. ``on_recording_error(stage, session_id)`` is told
+    of faults of ours, once a run, from a thread of its own; it gets no content.
     """
     global _installation  # noqa: PLW0603 - the holder that the module docstring names
     with _lock:
@@ -109,6 +116,7 @@ def instrument(
             if tracer_provider is None:
                 return
             uninstrument()
+        listen(RecordingErrors(on_recording_error) if on_recording_error is not None else None)
         boundaries.install(Boundary(settings, TracerSource(settings, tracer_provider)))
         chosen = set(only) if only is not None else None
         _installation = Installation(target for target in _targets() if _is_chosen(target.library, chosen))
