@@ -31,6 +31,9 @@ _ENDS: Final = tuple(
     (end, (protocol, operation)) for protocol in PROTOCOLS for end, operation in protocol.PATHS.items()
 )
 _ANY_END: Final = tuple(end for end, _ in _ENDS)
+# On Vertex the verb is the path's end for the models of every publisher; only Anthropic's speak as at home.
+_VERTEX_ENDS: Final = (":rawPredict", ":streamRawPredict")
+_VERTEX_ANTHROPIC: Final = "/publishers/anthropic/models/"
 _NAMES: Final = {protocol.NAME: protocol for protocol in PROTOCOLS}
 
 _NEEDED: Final = {
@@ -58,7 +61,7 @@ def recognise(method: str, path: str, extra: Mapping[str, str] | None = None) ->
                 protocol = protocol_named(name)
                 return protocol, next(iter(protocol.PATHS.values()))
     if not path.endswith(_ANY_END):
-        return None
+        return (anthropic, Operation.CHAT) if path.endswith(_VERTEX_ENDS) and _VERTEX_ANTHROPIC in path else None
     return next(found for end, found in _ENDS if path.endswith(end))
 
 
