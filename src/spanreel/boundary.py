@@ -115,11 +115,6 @@ class Boundary:
         scope = RunScope(live=live, span=span, context=current, session=session, parent=parent)
         scope.context = with_scope(current, span, scope)
         kept = RunKept(RunRecord(run_id=live.id, path=path, agent=request.agent), self.content, read_result)
-        if span.is_recording():
-            span.set_attributes({conventions.RUN_ID: live.id, conventions.RUN_PATH: path})
-            with quietly("keep a run's input"):
-                kept.start(request, root=parent is None)
-            self._say_started(tracer, hold, scope, kept, player)
         crossing = Crossing(
             span=span,
             context=scope.context,
@@ -128,6 +123,11 @@ class Boundary:
             leave=lambda end: self._leave_run(scope, end, player),
             content=self.content,
         )
+        if span.is_recording():
+            span.set_attributes({conventions.RUN_ID: live.id, conventions.RUN_PATH: path})
+            with crossing.entered(), quietly("keep a run's input"):
+                kept.start(request, root=parent is None)
+            self._say_started(tracer, hold, scope, kept, player)
         return crossing, scope
 
     def _say_started(self, tracer: Tracer, hold: Hold, scope: RunScope, kept: RunKept, player: Player | None) -> None:
