@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import httpx2
@@ -57,7 +56,7 @@ def test_what_the_sampler_drops_is_untouched(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.fixture
-def faults(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, str | None]]]:
+def faults(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str | None]]:
     """What the user's hook is told, while every result of a tool cannot be kept."""
     told: list[tuple[str, str | None]] = []
     monkeypatch.delenv("SPANREEL_STRICT", raising=False)
@@ -134,7 +133,8 @@ def test_long_prompts_and_images_are_bounded_and_marked() -> None:
     with recording() as rec:
         picture = "data:image/png;base64," + "A" * 700_000
         parts = [{"type": "text", "text": "x" * 3_000_000}, {"type": "image_url", "image_url": {"url": picture}}]
-        Model().client().chat.completions.create(model="m", messages=[{"role": "user", "content": parts}])  # type: ignore[list-item]
+        messages: Any = [{"role": "user", "content": parts}]
+        Model().client().chat.completions.create(model="m", messages=messages)
         span = rec.one("chat")
         assert max(len(str(value)) for value in (span.attributes or {}).values()) <= 1024 * 1024
         assert content(span, "spanreel.fidelity")["gen_ai.input.messages"] == "truncated"

@@ -27,7 +27,8 @@ def read_message(message: dict[str, Any]) -> dict[str, Any]:
 
 def read_answer(message: dict[str, Any], **choice: Any) -> dict[str, Any]:
     """Read the only message of an answer, and check that it is written as it was."""
-    body = {"id": "c", "object": "chat.completion", "created": 0, "model": "m", "choices": [{"index": 0, **choice}]}
+    body: dict[str, Any] = {"id": "c", "object": "chat.completion", "created": 0, "model": "m"}
+    body["choices"] = [{"index": 0, **choice}]
     body["choices"][0] |= {"message": message, "logprobs": None}
     body["choices"][0].setdefault("finish_reason", "stop")
     answer = openai_chat.read_response(json.dumps(body).encode(), 200)

@@ -37,7 +37,8 @@ def read_output(*items: dict[str, Any]) -> list[dict[str, Any]]:
     """Read the output of an answer."""
     answer = read_body(output=list(items), status="completed")
     assert all(openai_responses.join(openai_responses.split(plain)).messages for plain in (answer,))
-    return answer.messages[0]["parts"]
+    parts: list[dict[str, Any]] = answer.messages[0]["parts"]
+    return parts
 
 
 def stream_of(*events: Any) -> bytes:
@@ -321,7 +322,10 @@ def test_calls_and_results_are_read_however_they_stand() -> None:
 
 
 def test_other_items_are_kept_as_they_came() -> None:
-    items = [{"type": "mcp_list_tools", "id": "l", "tools": []}, {"type": "compaction", "encrypted_content": "x"}]
+    items: list[dict[str, Any]] = [
+        {"type": "mcp_list_tools", "id": "l", "tools": []},
+        {"type": "compaction", "encrypted_content": "x"},
+    ]
     assert read_output(*items) == items
     assert read_output({"type": "text", "x": 1}, {"no": "type"}) == [
         {"type": "other", "value": {"type": "text", "x": 1}},
@@ -620,7 +624,7 @@ def test_a_stream_that_was_cut_off_holds_what_came(length: int, text: str | None
 
 
 def test_every_text_that_comes_in_pieces_is_joined() -> None:
-    items = [
+    items: list[dict[str, Any]] = [
         {**THOUGHT, "content": [{"type": "reasoning_text", "text": "Hm."}]},
         CALL,
         {"type": "custom_tool_call", "id": "ct", "call_id": "c2", "name": "shell", "input": "ls"},

@@ -65,7 +65,7 @@ def test_a_script_is_answered_in_order_and_the_requests_are_kept() -> None:
 
 
 def test_the_form_and_the_protocol_are_those_that_were_asked_for() -> None:
-    provider = testing.ScriptedProvider([testing.text("one two", reasoning="hm")] * 4)
+    provider = testing.ScriptedProvider([testing.answer("one two", reasoning="hm")] * 4)
     sdk = client(provider)
     chunks = list(sdk.chat.completions.create(**ASK, stream=True))
     assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == "one two"

@@ -117,7 +117,7 @@ class Delivery:
             except Exception as fault:  # noqa: BLE001 -- what cannot be read costs its content, not its span
                 # The text of the exception may quote the content: it is not logged.
                 run, session = attributes.get(conventions.RUN_ID), attributes.get(conventions.CONVERSATION_ID)
-                note_fault("read what a call kept", fault, run and str(run), session and str(session))
+                note_fault("read what a call kept", fault, str(run) if run else None, str(session) if session else None)
                 self.losses.add(reasons.CAPTURE_FAILED)
                 attributes = self._without_content(attributes)
         if said:

@@ -9,6 +9,7 @@ from typing import Final
 from spanreel.model import Answer, Error, ErrorCategory, Request, Status
 from spanreel.playing import rebuild_error
 from spanreel.point import HttpAnswer, ModelProtocol, RecordedError, ToolResult
+from spanreel.protocols import as_asked
 from spanreel.replay.identity import answer_of, error_of, without_provider_fields
 from spanreel.replay.recording import ModelSlot
 from spanreel.session import Attempt, ToolCall
@@ -39,7 +40,7 @@ def model_answer(slot: ModelSlot, attempt: int, protocol: ModelProtocol, request
     if same and told.raw_response is not None:
         return HttpAnswer(answer.status, headers, [(0.0, told.raw_response.encode())])
     if answer.status < 400 and request.stream:
-        pieces = [(0.0, piece) for _, piece in protocol.split(answer)]
+        pieces = [(0.0, piece) for _, piece in protocol.split(as_asked(protocol, request, answer))]
         return HttpAnswer(answer.status, {**headers, "content-type": EVENTS}, pieces)
     return HttpAnswer(answer.status, {**headers, "content-type": JSON}, [(0.0, protocol.write_response(answer))])
 
