@@ -12,6 +12,10 @@ PYTEST := -m pytest --numprocesses=$(WORKERS) --dist=worksteal
 ENVIRONMENTS := lowest
 TESTS_lowest := tests/test_smoke.py tests/test_circle.py
 
+# What reads, writes, matches and redacts without any I/O is tested whole.
+PURE := src/spanreel/protocols/*,src/spanreel/redaction.py,src/spanreel/replay/matching.py
+PURE_COVERAGE := 97
+
 # In the order in which they are resolved: each keeps to the versions of those before it (see the -c lines).
 LOCKS := uv test env-a dev
 COMPILE = UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
@@ -28,6 +32,7 @@ demo: .venv/installed ## record an agent, convert, show, replay it: PASS, then F
 
 test: .venv/installed lint test-environments ## everything, as CI runs it
 	$(BIN)/python $(PYTEST) --cov --cov-report=term
+	$(BIN)/coverage report --include='$(PURE)' --fail-under=$(PURE_COVERAGE)
 
 check: .venv/installed lint ## format, lint, types, import contracts, fast tests: about a minute
 	$(BIN)/python $(PYTEST) -q -m "not slow"
