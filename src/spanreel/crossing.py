@@ -16,6 +16,7 @@ from opentelemetry.trace import Span, Status, StatusCode
 from spanreel import conventions, model
 from spanreel.keeping import Kept
 from spanreel.model import Error, ErrorCategory
+from spanreel.point import RunResult, ToolResult
 from spanreel.quiet import quietly
 
 
@@ -24,6 +25,7 @@ class Crossing:
     """A boundary being crossed. ``kept`` is completed and held when the span ends, ``leave(end_time)`` tidies up.
 
     ``told(result, error)`` hears of the end first; ``noticed()`` is an exception that was swallowed on the way.
+    ``read_control_flow(error)`` is what an exception that is no error amounts to, None for the others.
 
     The first end counts: a stream's drained, closed and abandoned all arrive here.
     """
@@ -33,7 +35,7 @@ class Crossing:
     hold: Callable[[Span, Any], None]
     kept: Kept
     leave: Callable[[int], None]
-    control_flow: tuple[str, ...] = ()
+    read_control_flow: Callable[[BaseException], RunResult | ToolResult | None] | None = None
     errors: Mapping[str, ErrorCategory] = field(default_factory=dict)
     category: ErrorCategory = ErrorCategory.OTHER
     content: bool = True
@@ -72,12 +74,14 @@ class Crossing:
     def fail(self, error: BaseException) -> None:
         """The call has raised; the exception itself is the caller's to see."""
         if self._end():
+            read = None
+            with quietly("read an exception that is no error"):
+                read = self.read_control_flow(error) if self.read_control_flow else None
             with quietly("tell a replay the end of a call"):
                 if self.told:
-                    self.told(None, error)
-            names = {kind.__name__ for kind in type(error).__mro__}
-            if names & set(self.control_flow):
-                self._close(None, None, model.Status.INTERRUPTED)
+                    self.told(read, error if read is None else None)
+            if read is not None:
+                self._close(read, None, read.status)
                 return
             found = describe_error(error, self.errors, self.category)
             cancelled = found.category is ErrorCategory.CANCELLED

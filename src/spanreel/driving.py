@@ -28,11 +28,11 @@ def wrapper_of(point: Point, original: Any) -> Wrapper:
         return WatchedBlock(opening.open, opening.make)
 
     def async_stream(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        opening = Stream(point, wrapped, instance, args, kwargs, keeps_items=True)
+        opening = Stream(point, wrapped, instance, args, kwargs, keeps_items=point.values)
         return watch_async_generator(opening.open, opening.make_async)
 
     def stream(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        opening = Stream(point, wrapped, instance, args, kwargs, keeps_items=True)
+        opening = Stream(point, wrapped, instance, args, kwargs, keeps_items=point.values)
         return watch_generator(opening.open, opening.make)
 
     async def asynchronous(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -37,10 +37,13 @@ class RunKept:
     def start(self, request: RunRequest, *, root: bool) -> None:
         """Take the input as it is now; of a root run also how the process was started."""
         if self.content:
+            taken = snapshot(request.arguments)
             self.record = replace(
                 self.record,
                 input=request.input() if callable(request.input) else request.input,
-                arguments=snapshot(request.arguments).value if request.arguments else None,
+                arguments=taken.value or None,
+                # What a repr stands for cannot be given to the agent again.
+                fidelity={"arguments": Fidelity.RECONSTRUCTED} if taken.weak else {},
                 argv=tuple(sys.orig_argv) if root else None,
                 callable=request.callable,
             )
@@ -76,7 +79,8 @@ class ToolKept:
 
     def end(self, result: Any, error: Error | None, status: Status) -> None:
         """Take the result as it is now."""
-        if status is not Status.OK and self.scope.failure is None:
+        broken_off = status is not Status.OK and self.scope.failure is None
+        if broken_off and getattr(result, "value", None) is None:  # an interrupt has a value: what it asks
             self.record = replace(self.record, status=status, error=error, fidelity={"result": Fidelity.ABSENT})
             return
         read = self.read_result(result)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from opentelemetry import context as otel
@@ -12,12 +13,13 @@ from opentelemetry import context as otel
 from spanreel import boundary as boundaries
 from spanreel.boundary import Boundary
 from spanreel.crossing import Crossing
-from spanreel.model import Agent
+from spanreel.model import Agent, Status
 from spanreel.playing import current_player, rebuild_error
 from spanreel.point import (
     Failure,
     Kind,
     LiveRun,
+    Outcome,
     Player,
     Point,
     RecordedError,
@@ -74,9 +76,11 @@ def open_passage(
         if isinstance(request, RunRequest):
             passage = _open_run(boundary, player, point, request, bound, arguments)
         elif isinstance(request, ToolRequest):
-            passage = _open_tool(boundary, player, point, request, arguments)
+            passage = _open_tool(boundary, player, point, request, {**arguments, "self": instance})
         elif isinstance(request, Failure):
             _note_failure(request.error)
+        elif isinstance(request, Outcome):
+            _note_outcome(request)
         read = True
     if not read and player is not None and point.kind is Kind.TOOL:
         player.refuse(f"a call of {point.target} that could not be read")
@@ -114,11 +118,13 @@ def _open_run(  # noqa: PLR0913 - what a call is made of
     arguments: Mapping[str, Any],
 ) -> Passage:
     def read_result(result: Any) -> RunResult:
-        read = point.read_result(result)
+        if isinstance(result, RunResult):
+            return result
+        read = point.read_result(scope.outcome.value if scope.outcome is not None else result)
         return read if isinstance(read, RunResult) else RunResult()
 
     crossing, scope = boundary.open_run(request, player, read_result)
-    crossing.control_flow, crossing.errors = point.control_flow, point.errors
+    crossing.read_control_flow, crossing.errors = partial(_read_control_flow, point), point.errors
     passage = Passage(crossing, None)
     if player is not None:
         recorded = player.begin_run(scope.live, request)
@@ -149,13 +155,13 @@ def _open_tool(
         return None  # the same call, seen by a framework and by a decorator
 
     def read_result(result: Any) -> ToolResult:
-        read = point.read_result(result)
+        read = result if isinstance(result, ToolResult) else point.read_result(result)
         return read if isinstance(read, ToolResult) else ToolResult()
 
     run = current_run()
     crossing, scope = boundary.open_tool(request, player, read_result)
     request = scope.request
-    crossing.control_flow, crossing.errors = point.control_flow, point.errors
+    crossing.read_control_flow, crossing.errors = partial(_read_control_flow, point), point.errors
     passage = Passage(crossing, None)
     if player is not None:
         try:
@@ -164,9 +170,9 @@ def _open_tool(
             passage.error = error
             return passage
         if isinstance(answer, RecordedError):
-            passage.error = rebuild_error(answer)
+            passage.error = _error_again(point, answer, arguments)
         elif answer is not None:
-            passage.served = _rebuilt(point, answer, arguments)
+            _serve(passage, point, answer, arguments)
     if point.kind is Kind.HANDOFF and run is not None:
         crossing.told = _tell_handoff(boundary, run, request, player, read_result)
     return passage
@@ -185,8 +191,40 @@ def _note_failure(error: BaseException) -> None:
         tool.failure = error
 
 
-def _rebuilt(point: Point, answer: ToolResult, arguments: Mapping[str, Any]) -> Any:
-    return point.rebuild(answer, arguments) if point.rebuild is not None else answer.value
+def _note_outcome(outcome: Outcome) -> None:
+    if run := current_run():
+        run.outcome = outcome
+
+
+def _read_control_flow(point: Point, error: BaseException) -> RunResult | ToolResult | None:
+    """What an exception amounts to that is no error; None for all others."""
+    if not {kind.__name__ for kind in type(error).__mro__} & set(point.control_flow):
+        return None
+    if point.read_control_flow is not None:
+        return point.read_control_flow(error)
+    kind = RunResult if point.kind is Kind.RUN else ToolResult
+    return kind(status=Status.INTERRUPTED)
+
+
+def _serve(passage: Passage, point: Point, answer: ToolResult, arguments: Mapping[str, Any]) -> None:
+    """Answer with the recorded result; what interrupted the call interrupts it again."""
+    try:
+        passage.served = point.rebuild(answer, arguments) if point.rebuild is not None else answer.value
+    except BaseException as error:
+        if _read_control_flow(point, error) is None:
+            raise
+        passage.error = error
+
+
+def _error_again(point: Point, recorded: RecordedError, arguments: Mapping[str, Any]) -> BaseException:
+    """The library's own error where it raises the recorded one by itself, else one made from the recorded text."""
+    if point.raise_again is not None:
+        try:
+            point.raise_again(recorded, arguments)
+        except Exception as error:  # noqa: BLE001 - whether it is the recorded one is seen below
+            if type(error).__qualname__ == recorded.type.rpartition(".")[2]:
+                return error
+    return rebuild_error(recorded)
 
 
 def _tell_handoff(

@@ -90,6 +90,8 @@ class Kind(StrEnum):
     HANDOFF = "handoff"
     FAILURE = "failure"
     """Not a call of its own: an exception that the framework swallows inside the tool call around it."""
+    OUTCOME = "outcome"
+    """Not a call of its own: what the run around it comes to, where the run's own call returns something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +158,13 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run comes to: the run point's ``read_result`` gets ``value`` when the run ends, not what its call gave."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
 class RecordedError:
     """A recorded failure that a replay raises again: the exception's full class name and its text."""
 
@@ -179,13 +188,16 @@ class Point:
 
     target: str
     kind: Kind
-    read: Callable[[Any, Mapping[str, Any]], RunRequest | ToolRequest | Failure | None]
+    read: Callable[[Any, Mapping[str, Any]], RunRequest | ToolRequest | Failure | Outcome | None]
     read_result: Callable[[Any], RunResult | ToolResult]
     rebuild: Callable[[ToolResult, Mapping[str, Any]], Any] | None = None
+    raise_again: Callable[[RecordedError, Mapping[str, Any]], None] | None = None
     rewrite: Callable[[Mapping[str, Any], Mapping[str, Json]], Mapping[str, Any]] | None = None
     work: Callable[[Any], Awaitable[Any] | None] | None = None
     block: bool = False
+    values: bool = True
     control_flow: tuple[str, ...] = ()
+    read_control_flow: Callable[[BaseException], RunResult | ToolResult] | None = None
     errors: Mapping[str, ErrorCategory] = field(default_factory=dict)
 
 

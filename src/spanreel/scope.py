@@ -68,6 +68,7 @@ class RunScope:
     children: Counter[str] = field(default_factory=Counter)
     failures: Failures = field(default_factory=lambda: Failures())  # noqa: PLW0108 - defined below
     delegate: RunScope | None = None
+    outcome: Outcome | None = None
     ended: bool = False
     lock: threading.RLock = field(default_factory=threading.RLock)
 
