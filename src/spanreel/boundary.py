@@ -126,9 +126,17 @@ class Boundary:
         if span.is_recording():
             span.set_attributes({conventions.RUN_ID: live.id, conventions.RUN_PATH: path})
             with crossing.entered(), quietly("keep a run's input"):
-                kept.start(request, root=parent is None)
+                if callable(request.arguments) and self.content:
+                request = replace(request, arguments=request.arguments())
+            kept.start(request, root=parent is None)
             self._say_started(tracer, hold, scope, kept, player)
         return crossing, scope
+
+    def know_conversation(self, run: RunScope, conversation: str | None) -> None:
+        """An id that was made up as the run began, for a conversation that begins with it; what was said before beats it."""
+        if conversation and run.parent is None and run.session.id is None:
+            run.session = replace(run.session, id=conversation)
+            run.span.set_attribute(conventions.CONVERSATION_ID, conversation)
 
     def _say_started(self, tracer: Tracer, hold: Hold, scope: RunScope, kept: RunKept, player: Player | None) -> None:
         started = tracer.start_span(

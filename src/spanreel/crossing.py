@@ -42,6 +42,8 @@ class Crossing:
     items: list[Any] | None = None
     told: Callable[[Any, BaseException | None], None] | None = None
     noticed: Callable[[], BaseException | None] | None = None
+    begun: Callable[[Any], None] | None = None
+    """Hears what a block was entered with."""
     _ended: bool = False
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -55,7 +57,10 @@ class Crossing:
             otel.detach(token)
 
     def item(self, value: Any) -> None:
-        """A stream's value has been handed out."""
+        """A stream's value is handed out, or what a block was entered with."""
+        if self.begun is not None:
+            with quietly("read what a block was entered with"):
+                self.begun(value)
         if self.items is not None and len(self.items) < MOST_ITEMS:
             self.items.append(value)
 

@@ -98,14 +98,15 @@ class Kind(StrEnum):
 class RunRequest:
     """What an agent is asked. ``input`` are messages, or a function that reads them, called only where they are kept.
 
-    ``arguments`` is the native input by name, for a replay; any values, the boundary takes the snapshot.
+    ``arguments`` is the native input by name, for a replay, or a function likewise; any values, the boundary takes the
+    snapshot.
 
     ``callable`` is ``module:function`` where the recorded arguments suffice to call it again.
     """
 
     agent: Agent
     input: tuple[Message, ...] | Callable[[], tuple[Message, ...]] = ()
-    arguments: Mapping[str, Json] = field(default_factory=dict)
+    arguments: Mapping[str, Json] | Callable[[], Mapping[str, Json]] = field(default_factory=dict)
     callable: str | None = None
     conversation_id: str | None = None
     user_id: str | None = None
@@ -195,19 +196,32 @@ class Point:
     rewrite: Callable[[Mapping[str, Any], Mapping[str, Json]], Mapping[str, Any]] | None = None
     work: Callable[[Any], Awaitable[Any] | None] | None = None
     block: bool = False
+    conversation: Callable[[Any], str | None] | None = None
     values: bool = True
     control_flow: tuple[str, ...] = ()
     read_control_flow: Callable[[BaseException], RunResult | ToolResult] | None = None
     errors: Mapping[str, ErrorCategory] = field(default_factory=dict)
 
 
+class Cross(Protocol):
+    """Takes a call through a point's crossing, as if what it calls had been wrapped, and gives what the call gives."""
+
+    def __call__(self, point: Point, call: Callable[..., Any], instance: Any, /, *arguments: Any, **named: Any) -> Any:
+        """Call with these arguments, read by the names of ``call``'s own signature."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Injection:
-    """A public middleware interface to stand in: ``factory()`` makes what ``target`` is to get as ``argument``."""
+    """A public middleware interface to stand in, where a library has one that can substitute an answer.
+
+    ``factory(given, cross)`` makes what ``target`` gets as ``argument`` of what its caller gave (None where that was
+    nothing): an adapter whose methods only translate to ``cross(point, handler, self, ...)``.
+    """
 
     target: str
     argument: str
-    factory: Callable[[Any], Any]
+    factory: Callable[[Any, Cross], Any]
 
 
 @dataclass(frozen=True, slots=True)

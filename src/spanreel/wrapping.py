@@ -211,7 +211,10 @@ def _wrap_point(point: Point, original: Any) -> Any:
 def _wrap_injection(injection: Injection, original: Any) -> Any:
     def inject(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         with quietly(f"inject {injection.argument} into {injection.target}"):
-            kwargs = {**kwargs, injection.argument: injection.factory(kwargs.get(injection.argument))}
+            bound = inspect.signature(wrapped).bind(*args, **kwargs)
+            given = bound.arguments.get(injection.argument)
+            bound.arguments[injection.argument] = injection.factory(given, driving.cross)
+            args, kwargs = bound.args, bound.kwargs
         return wrapped(*args, **kwargs)
 
     return wrapt.FunctionWrapper(original, inject)

@@ -255,7 +255,8 @@ class SessionPlayer:
     def _note_changes(self, run: Run, request: RunRequest, recorded: Mapping[str, Json]) -> None:
         if run.agent.name not in (None, request.agent.name):
             self.note(f"the agent of {run.path} was recorded as {run.agent.name!r}, now {request.agent.name!r}")
-        live = {name: request.arguments[name] for name in recorded if name in request.arguments}
+        given = request.arguments() if callable(request.arguments) else request.arguments
+        live = {name: given[name] for name in recorded if name in given}
         found = first_difference(canonical(recorded), canonical(self._redact(live))) if live else None
         if found is not None:
             said = contrast(told(found) or {})
