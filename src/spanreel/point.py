@@ -226,13 +226,18 @@ class Injection:
 
 @dataclass(frozen=True, slots=True)
 class Framework:
-    """One library's points. ``replay_environment`` is set while a replay runs (placeholder keys, exporters off)."""
+    """One library's points. ``replay_environment`` is set while a replay runs (placeholder keys, exporters off).
+
+    ``native_scopes`` are the instrumentation scopes of the spans that the library makes of the same calls by itself, by
+    the module whose import brings them.
+    """
 
     library: str
     releases: str
     points: tuple[Point, ...]
     injections: tuple[Injection, ...] = ()
     replay_environment: Mapping[str, str] = field(default_factory=dict)
+    native_scopes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from opentelemetry.trace import Span, SpanContext
 from spanreel import conventions
 from spanreel.capture import ExchangeCapture
 from spanreel.model import Agent, SessionInfo
+from spanreel.native import live_span
 from spanreel.point import LiveRun, ToolRequest
 
 SCOPE_KEY = create_key("spanreel-scope")
@@ -156,7 +157,7 @@ def run_in(context: Context) -> RunScope | None:
 def parent_context(context: Context) -> Context:
     """The context to start a span in: an empty one where all that is left in it is a run that has ended."""
     scope = get_value(SCOPE_KEY, context)
-    if isinstance(scope, RunScope) and scope.ended and trace.get_current_span(context) is scope.span:
+    if isinstance(scope, RunScope) and scope.ended and live_span(context) is scope.span:
         return Context()
     return context
 
@@ -209,7 +210,7 @@ def model_parent(current: Context, run: RunScope | None, turn: Turn | None, fail
     context = parent_context(current)
     if turn is not None and run is not None and _nothing_between(context, run):
         return turn.context
-    if failure is not None and not trace.get_current_span(context).get_span_context().is_valid:
+    if failure is not None and not live_span(context).get_span_context().is_valid:
         return trace.set_span_in_context(trace.NonRecordingSpan(failure.origin), context)
     return context
 
@@ -222,7 +223,7 @@ def tool_parent(current: Context, run: RunScope | None, turn: Turn | None) -> Co
 
 def _nothing_between(context: Context, run: RunScope) -> bool:
     """Whether the current span is the run's own, or that of the run it was handed over from."""
-    span = trace.get_current_span(context)
+    span = live_span(context)
     scope: RunScope | None = run
     while scope is not None:
         if span is scope.span:

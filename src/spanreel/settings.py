@@ -17,6 +17,7 @@ from spanreel.errors import SettingsError
 CAPTURE: Final = "SPANREEL_CAPTURE"
 FLUSH: Final = "SPANREEL_FLUSH"
 LOG: Final = "SPANREEL_LOG"
+NATIVE: Final = "SPANREEL_NATIVE"
 FILE: Final = "SPANREEL_FILE"
 PATHS: Final = "SPANREEL_PATHS"
 MAX_VALUE_BYTES: Final = "SPANREEL_MAX_VALUE_BYTES"
@@ -70,6 +71,13 @@ class Log(StrEnum):
     DEBUG = "debug"
 
 
+class Native(StrEnum):
+    """What becomes of the spans that libraries make of the same calls by themselves."""
+
+    SILENCE = "silence"
+    KEEP = "keep"
+
+
 class OtlpProtocol(StrEnum):
     """How OTLP travels."""
 
@@ -98,6 +106,7 @@ class Settings:
     capture: Capture = Capture.FULL
     flush: Flush = Flush.CALL
     log: Log = Log.INFO
+    native: Native = Native.SILENCE
     file: str | None = None
     paths: Mapping[str, str] = field(default_factory=dict)
     max_value_bytes: int = MIB
@@ -124,6 +133,7 @@ def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
         capture=_capture(environ),
         flush=_choice(environ, FLUSH, Flush, Flush.CALL),
         log=_choice(environ, LOG, Log, Log.INFO),
+        native=_choice(environ, NATIVE, Native, Native.SILENCE),
         file=file,
         paths=_paths(environ),
         max_value_bytes=min(_size(environ, MAX_VALUE_BYTES, MIB), _otel_value_limit(environ)),
@@ -151,6 +161,15 @@ def _choice(environ: Mapping[str, str], name: str, choices: type[Choice], defaul
         return choices(value.lower())
     except ValueError:
         raise _wrong(name, value, ", ".join(choices)) from None
+
+
+def read_native(value: str) -> Native:
+    """What a value of ``SPANREEL_NATIVE`` means.
+
+    Raises:
+        SettingsError: another value than those that are allowed.
+    """
+    return _choice({NATIVE: value}, NATIVE, Native, Native.SILENCE)
 
 
 def _capture(environ: Mapping[str, str]) -> Capture:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pydantic_core
-from opentelemetry import trace
 
 from spanreel import conventions
 from spanreel.model import Agent, Operation, SessionInfo
+from spanreel.native import live_span
 from spanreel.point import HttpRequest, ModelProtocol, Player, ToolRequest
 from spanreel.protocols import provider_of
 from spanreel.scope import RunScope, Turn
@@ -84,10 +84,10 @@ def tool_attributes(request: ToolRequest, run: RunScope | None, turn: Turn | Non
 
 def _other_instrumentation() -> str | None:
     """The scope of another instrumentation's span for the same call, where one is current."""
-    attributes = getattr(trace.get_current_span(), "attributes", None)
+    attributes = getattr(live_span(), "attributes", None)
     if not attributes:
         return None
-    scope = getattr(getattr(trace.get_current_span(), "instrumentation_scope", None), "name", None)
+    scope = getattr(getattr(live_span(), "instrumentation_scope", None), "name", None)
     if scope == conventions.SCOPE:
         return None
     model_span = attributes.get(conventions.OPERATION) in ("chat", "text_completion", "generate_content", "embeddings")

@@ -18,6 +18,7 @@ from opentelemetry.trace import Span, StatusCode, Tracer
 from spanreel import __version__
 from spanreel.conventions import SCOPE
 from spanreel.export import Capture, Pipeline, finish
+from spanreel.native import live_span
 from spanreel.outgoing import STATUS_BYTES, safe_text
 from spanreel.quiet import quietly
 from spanreel.settings import Settings
@@ -48,7 +49,7 @@ class TracerSource:
         if self._explicit is not None:
             return self._explicit, self._write_now
         users = _users_provider()
-        if users is None or self._is_own(trace.get_current_span(context)):
+        if users is None or self._is_own(live_span(context)):
             _, tracer, pipeline = self._private()
             return tracer, pipeline.hold
         if self._users is None or self._users[0] is not users:

@@ -10,7 +10,7 @@ import inspect
 import sys
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -22,21 +22,27 @@ from spanreel.boundary import Boundary
 from spanreel.carrying import CARRIERS
 from spanreel.clients import CLIENTS
 from spanreel.frameworks import FRAMEWORKS
+from spanreel.native import TRACER_METHOD, TRACER_MODULE, silencer
+from spanreel.playing import current_player
 from spanreel.point import ClientPoint, Injection, Point
 from spanreel.quiet import LOG, listen, log_once, quietly
 from spanreel.recording_errors import Hook, RecordingErrors
-from spanreel.settings import Settings, read_settings
+from spanreel.settings import Native, Settings, read_native, read_settings
 from spanreel.tracing import TracerSource
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Something to wrap: ``module:attribute.path``, how, and the library it belongs to."""
+    """Something to wrap: ``module:attribute.path``, how, and the library it belongs to.
+
+    ``trigger`` is the module whose import puts the wrap in place, where it is not the same.
+    """
 
     library: str
     module: str
     path: str
     wrap: Callable[[Any], Any]
+    trigger: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +65,7 @@ class Installation:
         self.missed: list[Target] = []
         self._lock = threading.RLock()
         for target in targets:
-            wrapt.register_post_import_hook(partial(self._imported, target), target.module)
+            wrapt.register_post_import_hook(partial(self._imported, target), target.trigger or target.module)
 
     def _imported(self, target: Target, module: Any) -> None:
         """The target's module is there. Runs inside the user's import: it must not raise."""
@@ -67,7 +73,7 @@ class Installation:
             if not self.active:
                 return
             try:
-                owner, name, original = wrapt.resolve_path(module, target.path)
+                owner, name, original = wrapt.resolve_path(target.module if target.trigger else module, target.path)
             except AttributeError:
                 self.missed.append(target)
                 log_once(
@@ -100,18 +106,23 @@ def instrument(
     tracer_provider: Any = None,
     only: Iterable[str] | None = None,
     settings: Settings | None = None,
+    native: str | None = None,
     on_recording_error: Hook | None = None,
 ) -> None:
     """Start recording: wrap what is imported already and what will be. A second call changes nothing but the provider.
 
     ``tracer_provider`` is where spans go; without one, the global provider as soon as the user has one, until then our
     own pipeline by the ``OTEL_*`` variables. ``only`` names the libraries to wrap (``["openai-agents", "httpx2"]``).
-    ``settings`` are read from the environment where none are given. ``on_recording_error(stage, session_id)`` is told
-    of faults of ours, once a run, from a thread of its own; it gets no content.
+    ``settings`` are read from the environment where none are given. ``native="keep"`` keeps the spans that libraries
+    make of the same calls by themselves; they are silenced by default (``SPANREEL_NATIVE``).
+    ``on_recording_error(stage, session_id)`` is told of faults of ours, once a run, from a thread of its own; it gets
+    no content.
     """
     global _installation  # noqa: PLW0603 - the holder that the module docstring names
     with _lock:
         settings = settings or read_settings()
+        if native is not None:
+            settings = replace(settings, native=read_native(native))
         if _installation is not None:
             if tracer_provider is None:
                 return
@@ -119,7 +130,7 @@ def instrument(
         listen(RecordingErrors(on_recording_error) if on_recording_error is not None else None)
         boundaries.install(Boundary(settings, TracerSource(settings, tracer_provider)))
         chosen = set(only) if only is not None else None
-        _installation = Installation(target for target in _targets() if _is_chosen(target.library, chosen))
+        _installation = Installation(target for target in _targets(settings) if _is_chosen(target.library, chosen))
 
 
 def uninstrument() -> None:
@@ -175,7 +186,7 @@ def _is_chosen(library: str, chosen: set[str] | None) -> bool:
     return chosen is None or library == "python" or library in chosen or library.replace("-", "_") in chosen
 
 
-def _targets() -> Iterable[Target]:
+def _targets(settings: Settings) -> Iterable[Target]:
     for client in CLIENTS:
         module, _, path = client.target.partition(":")
         yield Target(client.library, module, path, partial(_wrap_client, client))
@@ -186,6 +197,9 @@ def _targets() -> Iterable[Target]:
         for injection in framework.injections:
             module, _, path = injection.target.partition(":")
             yield Target(framework.library, module, path, partial(_wrap_injection, injection))
+        for trigger, scopes in framework.native_scopes.items() if settings.native is Native.SILENCE else ():
+            wrap = partial(_wrap_tracer, scopes)
+            yield Target(framework.library, TRACER_MODULE, TRACER_METHOD, wrap, trigger)
     for module, path, wrapper in CARRIERS:
         yield Target("python", module, path, partial(_wrap_plain, wrapper))
 
@@ -218,6 +232,16 @@ def _wrap_injection(injection: Injection, original: Any) -> Any:
         return wrapped(*args, **kwargs)
 
     return wrapt.FunctionWrapper(original, inject)
+
+
+def _wrap_tracer(scopes: tuple[str, ...], original: Any) -> Any:
+    return wrapt.FunctionWrapper(original, silencer(scopes, _is_at_work))
+
+
+def _is_at_work() -> bool:
+    """Whether calls are recorded or replayed now, so that they have spans of ours or need none."""
+    boundary = boundaries.installed()
+    return boundary is not None and (boundary.records or current_player() is not None)
 
 
 def _wrap_plain(wrapper: driving.Wrapper, original: Any) -> Any:

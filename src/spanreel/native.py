@@ -1,0 +1,51 @@
+"""Spans that libraries make of the very calls that are ours: not made, so that there is one set of spans, and whole.
+
+What a library would have put below such a span comes to be below the span around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from opentelemetry import trace
+from opentelemetry.context import Context
+from opentelemetry.trace import NonRecordingSpan, Span
+
+from spanreel.quiet import quietly
+
+TRACER_MODULE = "opentelemetry.sdk.trace"
+TRACER_METHOD = "Tracer.start_span"
+"""Where every span of the SDK begins, whichever provider it goes to and whenever its tracer was made."""
+
+
+class SilencedSpan(NonRecordingSpan):
+    """Stands where a span was not made; ``above`` is the one that it would have been a child of."""
+
+    def __init__(self, above: Span) -> None:
+        super().__init__(above.get_span_context())
+        self.above = above
+
+
+def live_span(context: Context | None = None) -> Span:
+    """The span that is current in a context, silenced ones looked through."""
+    span = trace.get_current_span(context)
+    while isinstance(span, SilencedSpan):
+        span = span.above
+    return span
+
+
+def silencer(scopes: Collection[str], applies: Callable[[], bool]) -> Callable[..., Any]:
+    """A wrapper of ``TRACER_METHOD``: spans of these instrumentation scopes, and of those below them, are not made."""
+    names = tuple(scopes)
+    below = tuple(f"{name}." for name in names)
+
+    def start(wrapped: Any, tracer: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        silenced = None
+        with quietly("silence a library's own span"):
+            scope = tracer._instrumentation_scope.name  # noqa: SLF001 - a tracer says its name nowhere else
+            if (scope in names or scope.startswith(below)) and applies():
+                silenced = SilencedSpan(live_span(args[1] if len(args) > 1 else kwargs.get("context")))
+        return wrapped(*args, **kwargs) if silenced is None else silenced
+
+    return start
