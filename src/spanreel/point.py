@@ -179,12 +179,15 @@ class Point:
     """One place in a library where a boundary is.
 
     ``target`` is ``module:Class.method``. ``read(instance, arguments)`` gets the call's arguments by name and gives the
-    request, or None where this call is none. ``read_result(result)`` reads the native result. For tools,
-    ``rebuild(result, arguments)`` makes the native result from a recorded one. For runs, ``rewrite(arguments,
-    recorded)`` gives the arguments by name with the recorded ones in the place of the caller's. ``work(result)`` is for
-    a call that returns a handle at once: the task or future whose end is the end of the call; ``block`` for one that
-    returns a context manager, whose block is the call and whose entered value is the result. Exceptions whose class
-    names stand in ``control_flow`` are no errors; in ``errors`` their category is given.
+    request, or None where this call is none. ``read_result(result)`` reads the native result; of a generator that is
+    the list of its values, and nothing where ``values`` is False. For tools, ``rebuild(result, arguments)`` makes the
+    native result from a recorded one; the arguments hold the instance as ``self``. ``raise_again(error, arguments)``
+    raises what the library itself raises before a tool's own code runs, where the recorded error is of that kind. For
+    runs, ``rewrite(arguments, recorded)`` gives the arguments by name with the recorded ones in the place of the
+    caller's. ``work(result)`` is for a call that returns a handle at once: the task or future whose end is the end of
+    the call; ``block`` for one that returns a context manager, whose block is the call and whose entered value is the
+    result. Exceptions whose class names stand in ``control_flow`` are no errors: the call is interrupted, or what
+    ``read_control_flow(exception)`` says; in ``errors`` their category is given.
     """
 
     target: str

@@ -17,7 +17,7 @@ from spanreel import conventions
 from spanreel.capture import ExchangeCapture
 from spanreel.model import Agent, SessionInfo
 from spanreel.native import live_span
-from spanreel.point import LiveRun, ToolRequest
+from spanreel.point import LiveRun, Outcome, ToolRequest
 
 SCOPE_KEY = create_key("spanreel-scope")
 SESSION_KEY = create_key("spanreel-session")
