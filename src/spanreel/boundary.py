@@ -127,8 +127,8 @@ class Boundary:
             span.set_attributes({conventions.RUN_ID: live.id, conventions.RUN_PATH: path})
             with crossing.entered(), quietly("keep a run's input"):
                 if callable(request.arguments) and self.content:
-                request = replace(request, arguments=request.arguments())
-            kept.start(request, root=parent is None)
+                    request = replace(request, arguments=request.arguments())
+                kept.start(request, root=parent is None)
             self._say_started(tracer, hold, scope, kept, player)
         return crossing, scope
 
