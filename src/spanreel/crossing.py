@@ -56,6 +56,21 @@ class Crossing:
         finally:
             otel.detach(token)
 
+    def stay(self) -> Callable[[], None]:
+        """The crossing's context, made current until what comes back is called.
+
+        A block inside a generator may be left in another task than it was entered in, where no token of
+        `contextvars` is good; what is current there is somebody else's, and stays.
+        """
+        before = otel.get_current()
+        otel.attach(self.context)
+
+        def leave() -> None:
+            if otel.get_current() is self.context:
+                otel.attach(before)
+
+        return leave
+
     def item(self, value: Any) -> None:
         """A stream's value is handed out, or what a block was entered with."""
         if self.begun is not None:

@@ -24,8 +24,11 @@ def wrapper_of(point: Point, original: Any) -> Wrapper:
     """The wrapper, in wrapt's form, that takes calls of this function through the point's crossing."""
 
     def block(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        opening = Stream(point, wrapped, instance, args, kwargs)
-        return WatchedBlock(opening.open, opening.make)
+        def opening() -> tuple[Callable[[], Crossing | None], Callable[[], Any]]:
+            stream = Stream(point, wrapped, instance, args, kwargs)
+            return stream.open, stream.make
+
+        return WatchedBlock(opening)
 
     def async_stream(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         opening = Stream(point, wrapped, instance, args, kwargs, keeps_items=point.values)

@@ -6,9 +6,11 @@ has the word.
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from functools import wraps
 from typing import Any, Protocol
 
 import wrapt
@@ -116,6 +118,10 @@ class Watch(Protocol):
         """The context to take a step in."""
         ...
 
+    def stay(self) -> Callable[[], None]:
+        """Make the context current until what comes back is called, be it in another task."""
+        ...
+
     def item(self, value: Any) -> None:
         """A value is about to be handed out."""
         ...
@@ -217,16 +223,35 @@ async def watch_async_generator(
 class WatchedBlock:
     """A context manager, sync or async, whose block is watched: opened when it is entered, ended when it is left.
 
-    The context is current inside the block, as the user's ``with`` says; what was entered is the result.
+    The context is current inside the block, as the user's ``with`` says; what was entered is the result. ``opening()``
+    gives how to open the watch, and what makes the context manager. It decorates functions as those of contextlib do.
     """
 
-    def __init__(self, open_watch: Callable[[], Watch | None], make: Callable[[], Any]) -> None:
-        self._open_watch = open_watch
-        self._make = make
+    def __init__(self, opening: Callable[[], tuple[Callable[[], Watch | None], Callable[[], Any]]]) -> None:
+        self._opening = opening
+        self._open_watch, self._make = opening()
         self._watch: Watch = _Unwatched()
         self._inner: Any = None
-        self._current: AbstractContextManager[None] = nullcontext()
+        self._leave: Callable[[], None] = _nothing
         self._entered: Any = None
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, each call of it in a block of its own."""
+        if inspect.iscoroutinefunction(function):
+
+            @wraps(function)
+            async def asynchronous(*args: Any, **kwargs: Any) -> Any:
+                async with WatchedBlock(self._opening):
+                    return await function(*args, **kwargs)
+
+            return asynchronous
+
+        @wraps(function)
+        def plain(*args: Any, **kwargs: Any) -> Any:
+            with WatchedBlock(self._opening):
+                return function(*args, **kwargs)
+
+        return plain
 
     def __enter__(self) -> Any:
         self._start()
@@ -236,6 +261,7 @@ class WatchedBlock:
         except BaseException as error:
             self._end(error)
             raise
+        self._watch.item(self._entered)
         return self._entered
 
     def __exit__(self, kind: object, raised: BaseException | None, trace: object) -> Any:
@@ -255,6 +281,7 @@ class WatchedBlock:
         except BaseException as error:
             self._end(error)
             raise
+        self._watch.item(self._entered)
         return self._entered
 
     async def __aexit__(self, kind: object, raised: BaseException | None, trace: object) -> Any:
@@ -268,15 +295,18 @@ class WatchedBlock:
 
     def _start(self) -> None:
         self._watch = self._open_watch() or _Unwatched()
-        self._current = self._watch.entered()
-        self._current.__enter__()
+        self._leave = self._watch.stay()
 
     def _end(self, error: BaseException | None) -> None:
-        self._current.__exit__(None, None, None)
+        self._leave()
         if error is None or isinstance(error, GeneratorExit):
             self._watch.finish(self._entered)
         else:
             self._watch.fail(error)
+
+
+def _nothing() -> None:
+    """What there is to undo where nothing was done."""
 
 
 class _Unwatched:
@@ -284,6 +314,9 @@ class _Unwatched:
 
     def entered(self) -> AbstractContextManager[None]:
         return nullcontext()
+
+    def stay(self) -> Callable[[], None]:
+        return _nothing
 
     def item(self, value: Any) -> None:
         pass
