@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from opentelemetry.sdk.trace import TracerProvider
 
 from spanreel import __version__, cli
 from spanreel.errors import NotIntercepted, ReplayRefused, SpanreelError
 from spanreel.launch import BOOTSTRAP, recorded_environment
+from spanreel.otel import SpanreelInstrumentor
+from spanreel.wrapping import is_instrumented
 
 QUIET = {"SPANREEL_LOG": "off", "OTEL_TRACES_EXPORTER": "none", "OTEL_METRICS_EXPORTER": "none"}
 
@@ -88,23 +90,36 @@ def test_our_errors_are_one_line_and_an_exit_code(
     assert capsys.readouterr().err == "spanreel: no\n"
 
 
+def test_an_interrupted_command_exits_130(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wait(_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "OWN_COMMANDS", (cli.OwnCommand("wait", "waits", lambda _: None, wait),))
+    assert cli.main(["wait"]) == 130
+
+
+def test_a_command_of_another_distribution_is_found_and_a_broken_one_is_named(tmp_path: Path) -> None:
+    metadata = tmp_path / "theirs-1.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1\n")
+    (metadata / "entry_points.txt").write_text("[spanreel.commands]\nhello = theirs:HELLO\nbroken = nowhere:X\n")
+    (tmp_path / "theirs.py").write_text(
+        "from spanreel.cli import OwnCommand\n"
+        "HELLO = OwnCommand('hello', 'greets', lambda parser: None, lambda options: print('hello') or 5)\n"
+    )
+    done = spanreel("hello", PYTHONPATH=str(tmp_path))
+    assert (done.returncode, done.stdout) == (5, "hello\n")
+    done = spanreel("broken", PYTHONPATH=str(tmp_path))
+    assert done.returncode == 1
+    assert (
+        done.stderr == "spanreel: the command 'broken' cannot be loaded from 'nowhere:X': No module named 'nowhere'\n"
+    )
+
+
 def test_a_session_that_is_not_there_is_named_and_refused_before_anything_runs(tmp_path: Path) -> None:
     done = spanreel("replay", str(tmp_path / "none.json#0"), "--", sys.executable, "-c", "print('ran')")
     assert (done.returncode, done.stdout) == (3, "")
     assert f"cannot read {str(tmp_path / 'none.json')!r}: No such file or directory" in done.stderr
-
-
-def test_doctor_says_what_is_wrapped_where_it_goes_and_what_is_out_of_reach() -> None:
-    said = spanreel("doctor", OTEL_TRACES_EXPORTER="otlp", OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:9").stdout
-    assert "http://127.0.0.1:9" in said
-    assert re.search(r"wrapped: openai-agents \S+: (\d+) of \1 points", said)
-    assert re.search(r"out of reach: requests \S+: model calls over it are not recorded", said)
-
-
-def test_doctor_names_the_setting_that_cannot_be_read() -> None:
-    done = spanreel("doctor", SPANREEL_CAPTURE="some")
-    assert done.returncode == 1
-    assert done.stderr.startswith("spanreel: SPANREEL_CAPTURE is 'some'")
 
 
 def test_a_command_that_does_not_exist_is_named_and_exits_127() -> None:
@@ -188,6 +203,17 @@ def test_a_replay_in_a_python_without_spanreel_runs_nothing(tmp_path: Path) -> N
 def test_our_folder_stands_first_on_the_path_and_once() -> None:
     once = recorded_environment({"PYTHONPATH": os.pathsep.join(["theirs", str(BOOTSTRAP)])})
     assert once == recorded_environment(once) == {"PYTHONPATH": os.pathsep.join([str(BOOTSTRAP), "theirs"])}
+
+
+def test_the_instrumentor_of_opentelemetry_wraps_and_unwraps() -> None:
+    instrumentor = SpanreelInstrumentor()
+    assert list(instrumentor.instrumentation_dependencies()) == []
+    instrumentor.instrument(skip_dep_check=True, tracer_provider=TracerProvider(shutdown_on_exit=False))
+    try:
+        assert is_instrumented()
+    finally:
+        instrumentor.uninstrument()
+    assert not is_instrumented()
 
 
 def test_opentelemetry_instrument_finds_us_under_our_own_name() -> None:
