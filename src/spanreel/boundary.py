@@ -133,7 +133,7 @@ class Boundary:
         return crossing, scope
 
     def know_conversation(self, run: RunScope, conversation: str | None) -> None:
-        """An id that was made up as the run began, for a conversation that begins with it; what was said before beats it."""
+        """An id that was made up as the run began, for a conversation that begins with it; what was said beats it."""
         if conversation and run.parent is None and run.session.id is None:
             run.session = replace(run.session, id=conversation)
             run.span.set_attribute(conventions.CONVERSATION_ID, conversation)

@@ -186,7 +186,8 @@ class Point:
     runs, ``rewrite(arguments, recorded)`` gives the arguments by name with the recorded ones in the place of the
     caller's. ``work(result)`` is for a call that returns a handle at once: the task or future whose end is the end of
     the call; ``block`` for one that returns a context manager, whose block is the call and whose entered value is the
-    result. Exceptions whose class names stand in ``control_flow`` are no errors: the call is interrupted, or what
+    result; ``conversation(entered)`` is the id that the library has made up for a conversation that begins here.
+    Exceptions whose class names stand in ``control_flow`` are no errors: the call is interrupted, or what
     ``read_control_flow(exception)`` says; in ``errors`` their category is given.
     """
 

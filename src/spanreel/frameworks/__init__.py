@@ -2,6 +2,7 @@
 
 from spanreel.frameworks.anthropic import ANTHROPIC
 from spanreel.frameworks.openai_agents import OPENAI_AGENTS
+from spanreel.frameworks.pydantic_ai import PYDANTIC_AI
 from spanreel.point import Framework
 
-FRAMEWORKS: tuple[Framework, ...] = (ANTHROPIC, OPENAI_AGENTS)
+FRAMEWORKS: tuple[Framework, ...] = (ANTHROPIC, OPENAI_AGENTS, PYDANTIC_AI)
