@@ -118,10 +118,6 @@ class Watch(Protocol):
         """The context to take a step in."""
         ...
 
-    def stay(self) -> Callable[[], None]:
-        """Make the context current until what comes back is called, be it in another task."""
-        ...
-
     def item(self, value: Any) -> None:
         """A value is about to be handed out."""
         ...
@@ -132,6 +128,14 @@ class Watch(Protocol):
 
     def fail(self, error: BaseException) -> None:
         """The generator raised."""
+        ...
+
+
+class BlockWatch(Watch, Protocol):
+    """Who watches a block."""
+
+    def stay(self) -> Callable[[], None]:
+        """Make the context current until what comes back is called, be it in another task."""
         ...
 
 
@@ -227,10 +231,10 @@ class WatchedBlock:
     gives how to open the watch, and what makes the context manager. It decorates functions as those of contextlib do.
     """
 
-    def __init__(self, opening: Callable[[], tuple[Callable[[], Watch | None], Callable[[], Any]]]) -> None:
+    def __init__(self, opening: Callable[[], tuple[Callable[[], BlockWatch | None], Callable[[], Any]]]) -> None:
         self._opening = opening
         self._open_watch, self._make = opening()
-        self._watch: Watch = _Unwatched()
+        self._watch: BlockWatch = _Unwatched()
         self._inner: Any = None
         self._leave: Callable[[], None] = _nothing
         self._entered: Any = None

@@ -139,7 +139,7 @@ def read_conversation(run: Any) -> str | None:
 
 
 @cache
-def watched_toolset(cross: Cross) -> Any:
+def watched_toolset(cross: Any) -> Any:
     """The toolset around all toolsets of a run: the library's own place for what concerns every tool call."""
     from pydantic_ai.toolsets import WrapperToolset
 
