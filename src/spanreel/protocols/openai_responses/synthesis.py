@@ -50,7 +50,8 @@ def _events(body: Mapping[str, Json]) -> Iterator[dict[str, Json]]:
 def _item_events(item: Mapping[str, Json], index: int) -> Iterator[dict[str, Json]]:
     kind = item.get("type")
     place = {"output_index": index, "item_id": item.get("id") or f"item_{index}"}
-    begun = dict(item)
+    # Clients keep what comes in pieces by the item's id, which answers made by hand or of another protocol lack.
+    begun = {"id": place["item_id"], **item}
     middle: list[dict[str, Json]] = []
     if kind == "message":
         begun |= {"status": "in_progress", "content": []}
