@@ -35,6 +35,11 @@ def live_span(context: Context | None = None) -> Span:
     return span
 
 
+def is_same(one: Span, other: Span) -> bool:
+    """Whether two are one span; one that a tracer which is off has put in another's place has its identity."""
+    return one is other or (not one.is_recording() and one.get_span_context() == other.get_span_context())
+
+
 def silencer(scopes: Collection[str], applies: Callable[[], bool]) -> Callable[..., Any]:
     """A wrapper of ``TRACER_METHOD``: spans of these instrumentation scopes, and of those below them, are not made."""
     names = tuple(scopes)

@@ -16,7 +16,7 @@ from opentelemetry.trace import Span, SpanContext
 from spanreel import conventions
 from spanreel.capture import ExchangeCapture
 from spanreel.model import Agent, SessionInfo
-from spanreel.native import live_span
+from spanreel.native import is_same, live_span
 from spanreel.point import LiveRun, Outcome, ToolRequest
 
 SCOPE_KEY = create_key("spanreel-scope")
@@ -157,7 +157,7 @@ def run_in(context: Context) -> RunScope | None:
 def parent_context(context: Context) -> Context:
     """The context to start a span in: an empty one where all that is left in it is a run that has ended."""
     scope = get_value(SCOPE_KEY, context)
-    if isinstance(scope, RunScope) and scope.ended and live_span(context) is scope.span:
+    if isinstance(scope, RunScope) and scope.ended and is_same(live_span(context), scope.span):
         return Context()
     return context
 
@@ -226,7 +226,7 @@ def _nothing_between(context: Context, run: RunScope) -> bool:
     span = live_span(context)
     scope: RunScope | None = run
     while scope is not None:
-        if span is scope.span:
+        if is_same(span, scope.span):
             return True
         scope = scope.parent if scope.parent is not None and scope.parent.delegate is scope else None
     return False

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Mapping
 from typing import Final
 
-from spanreel.model import Answer, Error, ErrorCategory, Request, Status
+from spanreel.model import Answer, Error, ErrorCategory, Fidelity, Request, Status
 from spanreel.playing import rebuild_error
 from spanreel.point import HttpAnswer, ModelProtocol, RecordedError, ToolResult
 from spanreel.protocols import as_asked
@@ -45,12 +45,15 @@ def model_answer(slot: ModelSlot, attempt: int, protocol: ModelProtocol, request
     return HttpAnswer(answer.status, {**headers, "content-type": JSON}, [(0.0, protocol.write_response(answer))])
 
 
-def tool_answer(call: ToolCall) -> ToolResult | RecordedError:
+def tool_answer(call: ToolCall, *, imported: bool = False) -> ToolResult | RecordedError:
     """The recorded outcome of a tool call, a copy of its own; what was blocked stays blocked.
 
-    A framework may have made a failure into a text for the model: then that text is the outcome.
+    A framework may have made a failure into a text for the model: then that text is the outcome. A text that was only
+    found in the next request is what the agent's own code made of it, and will make again; of what others recorded
+    nothing tells which of both it is, and the text is the safer outcome.
     """
-    if call.status is Status.ERROR and call.error is not None and call.result is None:
+    found_later = call.fidelity.get("result") is Fidelity.RECONSTRUCTED and not imported
+    if call.status is Status.ERROR and call.error is not None and (call.result is None or found_later):
         return RecordedError(call.error.type or "Exception", call.error.message, call.error.category)
     return ToolResult(copy.deepcopy(call.result), call.status, call.target)
 

@@ -159,7 +159,7 @@ class SessionPlayer:
                 self._casting.let_through(run, request, slot)
                 return None
             self._casting.recording.cover(slot)
-            return tool_answer(slot.call)
+            return tool_answer(slot.call, imported=self.session.origin == "imported")
 
     def refuse(self, what: str) -> NoReturn:
         """Something went past every point: nothing more is answered in the whole replay."""
