@@ -11,8 +11,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from spanreel.model import Agent, ErrorCategory, Json, Message, Status, ToolKind
-from spanreel.point import Failure, Framework, Kind, Outcome, Point, RecordedError
-from spanreel.point import RunRequest, RunResult, ToolRequest, ToolResult
+from spanreel.point import (
+    Failure,
+    Framework,
+    Kind,
+    Outcome,
+    Point,
+    RecordedError,
+    RunRequest,
+    RunResult,
+    ToolRequest,
+    ToolResult,
+)
 
 # -- runs --------------------------------------------------------------------------------------------------------------
 
@@ -90,7 +100,15 @@ def _part(block: Any) -> dict[str, Json]:
 
 def _call(call: Mapping[str, Any]) -> dict[str, Json]:
     asked = call.get("function") or call
-    return {"type": "tool_call", "id": call.get("id"), "name": asked.get("name"), "arguments": asked.get("args")}
+    arguments = _decoded(asked["arguments"]) if "arguments" in asked else asked.get("args")
+    return {"type": "tool_call", "id": call.get("id"), "name": asked.get("name"), "arguments": arguments}
+
+
+def _decoded(arguments: Any) -> Json:
+    try:
+        return json.loads(arguments)
+    except (TypeError, ValueError):
+        return arguments
 
 
 def rewrite_run(arguments: Mapping[str, Any], recorded: Mapping[str, Json]) -> Mapping[str, Any]:
@@ -111,10 +129,9 @@ def read_run_result(outcome: Any) -> RunResult:
     state = loop.output
     last = tuple(read_message(message) for message in _listed(_messages(state) or [])[-1:])
     value = {**state, "messages": list(last)} if last and isinstance(state, Mapping) else state
-    asked = _asked(error)
-    if not asked:
+    if not any(kind.__name__ == "GraphInterrupt" for kind in type(error).__mro__):
         return RunResult(output=last, value=value)
-    return RunResult(output=last, value={"state": value, "interrupts": asked}, status=Status.INTERRUPTED)
+    return RunResult(output=last, value={"state": value, "interrupts": _asked(error)}, status=Status.INTERRUPTED)
 
 
 def read_run_interrupt(error: BaseException) -> RunResult:
