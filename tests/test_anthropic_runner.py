@@ -13,14 +13,17 @@ import anthropic
 import httpx2
 import pytest
 from anthropic.lib.tools import ToolError
+from opentelemetry import trace
 
 import spanreel
 from kinds import record
 from recording import attribute, content, recording
 from spanreel import testing
 from spanreel.errors import ReplayStop
+from spanreel.otlp_file import FileExporter
 from spanreel.replay.verdict import Verdict
 from spanreel.session import Session
+from spanreel_collector.convert import convert_files
 
 ran: list[str] = []
 ASK: dict[str, Any] = {"model": "claude-sonnet-4-5", "max_tokens": 99}
@@ -320,6 +323,23 @@ def test_generated_ids_are_no_identity(kind: Callable[[Any], str], tmp_path: Pat
     session = record(lambda: shifted(testing.ScriptedProvider(SCRIPT)), tmp_path)
     assert "toolu_41" in json.dumps([message.parts for message in session.messages])
     assert played(session, kind)[1].verdict is Verdict.PASS
+
+
+def test_spans_that_the_sdk_makes_too_are_folded_into_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with recording(native="keep") as rec:
+        monkeypatch.setattr(trace, "_TRACER_PROVIDER", rec.provider)
+        by_runner(testing.ScriptedProvider(SCRIPT))
+        monkeypatch.undo()
+    assert "  anthropic.messages.tool_runner" in rec.tree()
+    FileExporter(str(tmp_path / "traces.jsonl")).export(rec.spans)
+    (session,) = convert_files([str(tmp_path / "traces.jsonl")]).sessions
+    (run,) = session.runs
+    assert [(turn.model_call is not None, len(turn.tool_calls)) for turn in run.turns] == [
+        (True, 2),
+        (True, 1),
+        (True, 0),
+    ]
+    assert played(session, by_runner)[1].verdict is Verdict.PASS
 
 
 def test_a_member_of_a_toolset_is_a_tool_and_is_answered_from_the_recording() -> None:

@@ -65,9 +65,30 @@ def fold_nested_tools(trace: Trace) -> Trace:
         if placed.record.name == outer.record.name and placed.id != outer.id:
             target = _survivor(outer.id, gone)
             base = fuller.get(target, forest.by_id[target])
-            fuller[target] = replace(base, record=fill_tool(base.record, placed.record))
+            # Ours says all there is to say.
+            ours_inside = placed.record.run_id is not None and getattr(base.record, "run_id", None) is None
+            record = placed.record if ours_inside else fill_tool(base.record, placed.record)
+            fuller[target] = replace(base, record=record)
             gone[placed.id] = target
     return moved(tuple(fuller.get(placed.id, placed) for placed in trace if placed.id not in gone), gone)
+
+
+def fold_native_runs(trace: Trace) -> Trace:
+    """A library's own span of a run between a run of ours and its calls, which say whose they are, is a view of it."""
+    forest = Forest(trace)
+    views: set[str] = set()
+    for placed in trace:
+        run = getattr(placed.record, "run_id", None)
+        if run is None or isinstance(placed.record, RunRecord):
+            continue
+        between: list[str] = []
+        for above in forest.records_above(placed):
+            if isinstance(above.record, RunRecord) and above.record.run_id is not None:
+                views.update(between if above.record.run_id == run else ())
+                break
+            if isinstance(above.record, RunRecord):
+                between.append(above.id)
+    return tuple(replace(placed, record=None) if placed.id in views else placed for placed in trace)
 
 
 def fold_wrappers(trace: Trace) -> Trace:

@@ -7,7 +7,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from spanreel.model import Agent, RunRecord
-from spanreel_collector.folding import fold_attempts, fold_nested_tools, fold_second_views, fold_wrappers
+from spanreel_collector.folding import (
+    fold_attempts,
+    fold_native_runs,
+    fold_nested_tools,
+    fold_second_views,
+    fold_wrappers,
+)
 from spanreel_collector.merging import fill_run
 from spanreel_collector.span import RawLog, RawSpan
 from spanreel_collector.trace import Placed, Trace, moved
@@ -120,6 +126,7 @@ REPAIRS: tuple[Callable[[Trace], Trace], ...] = (
     fold_second_views,
     fold_attempts,
     fold_nested_tools,
+    fold_native_runs,
     fold_wrappers,
     cut_circles,
     order,
