@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from exchange_cases import events_of, pieces_of
-from spanreel.model import Operation
+from spanreel.model import Answer, Operation, Usage
 from spanreel.point import ModelProtocol
 from spanreel.protocols import PROTOCOLS, is_exchange, peek_model
 from spanreel.protocols.residue import same
@@ -198,3 +198,27 @@ def _event(body: Any, named: bool) -> bytes:
     name = body.get("type") if isinstance(body, dict) else None
     head = f"event: {name}\n" if named and isinstance(name, str) else ""
     return f"{head}data: {json.dumps(body)}\n\n".encode()
+
+
+@pytest.mark.parametrize("before", ["", "event: message\n", ": ping\nid: 7\n"])
+def test_what_stands_around_the_data_of_an_event_changes_nothing_and_is_written_again(before: str) -> None:
+    """Gateways leave names out, invent some, and add ids, retry advice and comments."""
+    answer = Answer(
+        response_id="r",
+        model="m",
+        messages=({"role": "assistant", "parts": [{"type": "text", "content": "Hello."}], "finish_reason": "stop"},),
+        usage=Usage(3, 2),
+    )
+    for protocol in PROTOCOLS:
+        if Operation.CHAT not in protocol.PATHS.values():
+            continue
+        body = b"".join(piece for _, piece in protocol.split(answer))
+        lines = [line for line in body.decode().split("\n") if not line.startswith("event:")]
+        framed = "\n".join(f"{before}{line}" if line.startswith("data:") else line for line in lines).encode()
+        joined = protocol.join([(1.0, framed)])
+        assert joined.messages[0]["parts"][0]["content"] == "Hello.", protocol.NAME
+        assert joined.complete
+        assert joined.usage == protocol.join([(1.0, body)]).usage
+        again = b"".join(piece for _, piece in protocol.split(joined))
+        assert sorted(again.split(b"\n")) == sorted(framed.split(b"\n"))
+        assert protocol.join([(1.0, again)]) == joined

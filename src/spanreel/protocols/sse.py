@@ -15,6 +15,9 @@ from spanreel.point import Piece
 EVENT: Final = "$event"
 """In a recorded chunk: an event of another form than its protocol's, ``{"name"?, "data"?, "other"?, "ended"?}``."""
 
+FRAME: Final = "$frame"
+"""Last in a recorded chunk: the name and the other lines of an event, where they are not its protocol's."""
+
 # Atomic groups: a lone CRLF must not count as a CR line followed by an LF line.
 _BLANK_LINE = re.compile(rb"(?>\r\n|\n|\r)(?>\r\n|\n|\r)+")
 
@@ -65,6 +68,25 @@ def describe(event: Event) -> dict[str, Json]:
     described: dict[str, Json] = {"name": event.name, "data": event.data, "other": list(event.other)}
     described = {key: value for key, value in described.items() if value not in (None, [])}
     return described if event.ended else {**described, "ended": False}
+
+
+def frame(event: Event, name: str | None) -> list[Json]:
+    """What to add to the record of an event that stands in its protocol's form but for its lines around the data."""
+    framed: dict[str, Json] = {}
+    if event.name != name:
+        framed["name"] = event.name
+    if event.other:
+        framed["other"] = list(event.other)
+    return [{FRAME: framed}] if framed else []
+
+
+def reframe(event: Event, added: Sequence[Json]) -> Event:
+    """The inverse of `frame`: an event in its protocol's form, with the lines that were recorded."""
+    framed = added[0].get(FRAME) if added and isinstance(added[0], dict) else None
+    if not isinstance(framed, dict):
+        return event
+    name = framed.get("name", event.name)
+    return Event(event.time, name, event.data, tuple(framed.get("other") or ()), event.ended)
 
 
 def rebuild(time: float, described: Mapping[str, Json]) -> Event:

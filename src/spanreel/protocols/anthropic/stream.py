@@ -20,7 +20,7 @@ from spanreel.protocols.anthropic.events import Hider, Joined, Positions, kind_o
 from spanreel.protocols.anthropic.synthesis import cut
 from spanreel.protocols.openai_errors import write_error
 from spanreel.protocols.residue import EXACT, overlay, residue, same, write_arguments, write_json
-from spanreel.protocols.sse import EVENT, Event, describe, read_events, rebuild, write_event
+from spanreel.protocols.sse import EVENT, Event, describe, frame, read_events, rebuild, reframe, write_event
 
 DELTA: Final = "content_block_delta"
 
@@ -51,14 +51,14 @@ def split(answer: Answer) -> list[Piece]:
 
 
 def _parse(event: Event) -> dict[str, Json] | None:
-    """The event's fields, where it is JSON under its own name; None where it is something else."""
-    if event.data is None or event.other:
+    """The event's fields, whatever its name says (a gateway may send none); None where it is something else."""
+    if event.data is None:
         return None
     try:
         fields = pydantic_core.from_json(event.data)
     except ValueError:
         return None
-    return fields if isinstance(fields, dict) and event.name == (kind_of(fields) or None) else None
+    return fields if isinstance(fields, dict) and (kind_of(fields) or event.name is None) else None
 
 
 def _inputs(answer: Answer, forms: Mapping[int, Json]) -> dict[int, str]:
@@ -85,12 +85,13 @@ def _record(
         kind, position = kind_of(fields), positions.find(fields)
         hidden = hider.hide(fields)
         if kind == DELTA:
-            yield [event.time, kind, residue(hidden, previous)]
+            yield [event.time, kind, residue(hidden, previous), *frame(event, kind)]
             previous = hidden
             continue
         form = joined.forms.get(position) if position is not None and kind == "content_block_start" else None
         plain = {key: value for key, value in hidden.items() if key != "type" or not kind}
-        yield [event.time, kind, {**plain, EXACT: form} if form is not None else plain]
+        kept = {**plain, EXACT: form} if form is not None else plain
+        yield [event.time, kind, kept, *frame(event, kind or None)]
 
 
 def _restore(answer: Answer) -> list[Event] | None:
@@ -98,12 +99,12 @@ def _restore(answer: Answer) -> list[Event] | None:
     previous: dict[str, Json] = {"type": DELTA}
     positions = Positions()
     forms: dict[int, Json] = {}
-    hidden: list[tuple[float, dict[str, Json], bool]] = []
+    hidden: list[tuple[float, dict[str, Json], Sequence[Json] | None]] = []
     for chunk in answer.chunks:
         match chunk:
             case [int() | float() as time, {"$event": dict() as described}]:
-                hidden.append((float(time), described, False))
-            case [int() | float() as time, str() as kind, dict() as fields]:
+                hidden.append((float(time), described, None))
+            case [int() | float() as time, str() as kind, dict() as fields, *added]:
                 if kind == DELTA:
                     event = previous = overlay(previous, fields)
                 else:
@@ -111,24 +112,26 @@ def _restore(answer: Answer) -> list[Event] | None:
                 position, form = positions.find(event), event.pop(EXACT, None)
                 if position is not None and form is not None:
                     forms[position] = form
-                hidden.append((float(time), event, True))
+                hidden.append((float(time), event, added))
             case _:
                 return None
     return _show(hidden, write_body(answer), _inputs(answer, forms)) if answer.chunks else None
 
 
 def _show(
-    hidden: Sequence[tuple[float, dict[str, Json], bool]], body: Mapping[str, Json], inputs: Mapping[int, str]
+    hidden: Sequence[tuple[float, dict[str, Json], Sequence[Json] | None]],
+    body: Mapping[str, Json],
+    inputs: Mapping[int, str],
 ) -> list[Event] | None:
     hider = Hider(body, inputs)
-    hider.count(fields for _, fields, ours in hidden if ours)
+    hider.count(fields for _, fields, added in hidden if added is not None)
     joined = Joined()
     events = []
-    for time, fields, ours in hidden:
-        if ours:
+    for time, fields, added in hidden:
+        if added is not None:
             shown = hider.show(fields)
             joined.add(shown)
-            events.append(Event(time, kind_of(shown) or None, write_json(shown).decode()))
+            events.append(reframe(Event(time, kind_of(shown) or None, write_json(shown).decode()), added))
         else:
             events.append(rebuild(time, fields))
     return events if same(joined.body().get("content", []), body.get("content", [])) else None

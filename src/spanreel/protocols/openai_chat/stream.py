@@ -21,7 +21,7 @@ from spanreel.protocols.openai_chat.joined import Joined
 from spanreel.protocols.openai_chat.walking import Positions, choice_index, find
 from spanreel.protocols.openai_errors import write_error
 from spanreel.protocols.residue import overlay, residue, same, write_json
-from spanreel.protocols.sse import EVENT, Event, describe, read_events, rebuild, write_event
+from spanreel.protocols.sse import EVENT, Event, describe, frame, read_events, rebuild, reframe, write_event
 
 DONE: Final = "[DONE]"
 # Fields of a choice that are recorded with every chunk.
@@ -62,8 +62,8 @@ def split(answer: Answer) -> list[Piece]:
 
 
 def _parse(event: Event) -> dict[str, Json] | None:
-    """The chunk in an event; None where it is something else."""
-    if event.data is None or event.name is not None or event.other:
+    """The chunk in an event, whatever lines stand around it; None where it is something else."""
+    if event.data is None:
         return None
     try:
         chunk = pydantic_core.from_json(event.data)
@@ -94,33 +94,34 @@ def _record(
         hidden = dict(chunk)
         if "choices" in chunk:
             hidden["choices"] = [hide(choice, positions, whole) for choice in chunk["choices"]]
-        yield [event.time, _difference(hidden, previous)]
+        yield [event.time, _difference(hidden, previous), *frame(event, None)]
         previous = hidden
 
 
 def _restore(chunks: Sequence[list[Json]], body: Mapping[str, Json]) -> list[Event] | None:
     """The events that chunks record; None where there are none, or they do not add up to the answer (any more)."""
-    hidden: list[tuple[float, dict[str, Json], bool]] = []
+    hidden: list[tuple[float, dict[str, Json], Sequence[Json] | None]] = []
     previous: dict[str, Json] = {}
     for chunk in chunks:
-        if len(chunk) != 2 or not isinstance(chunk[0], int | float) or not isinstance(chunk[1], dict):
+        if len(chunk) < 2 or not isinstance(chunk[0], int | float) or not isinstance(chunk[1], dict):
             return None
         described = chunk[1].get(EVENT)
         if isinstance(described, dict):
-            hidden.append((float(chunk[0]), described, False))
+            hidden.append((float(chunk[0]), described, None))
         else:
             previous = _undo_difference(chunk[1], previous)
-            hidden.append((float(chunk[0]), previous, True))
-    shown = Shown(body, (choice for _, fields, ours in hidden if ours for choice in fields.get("choices", ())))
+            hidden.append((float(chunk[0]), previous, chunk[2:]))
+    ours = [fields for _, fields, added in hidden if added is not None]
+    shown = Shown(body, (choice for fields in ours for choice in fields.get("choices", ())))
     joined = Joined()
     events = []
-    for time, fields, ours in hidden:
-        if ours:
+    for time, fields, added in hidden:
+        if added is not None:
             chunk_body = dict(fields)
             if "choices" in fields:
                 chunk_body["choices"] = [shown.show(choice) for choice in fields["choices"]]
             joined.add(chunk_body)
-            events.append(Event(time, data=write_json(chunk_body).decode()))
+            events.append(reframe(Event(time, data=write_json(chunk_body).decode()), added))
         else:
             events.append(rebuild(time, fields))
     return events if chunks and same(joined.body().get("choices"), body.get("choices")) else None

@@ -19,7 +19,7 @@ from spanreel.protocols.openai_responses.answers import read_body, write_body
 from spanreel.protocols.openai_responses.events import Hider, Joined, find, kind_of
 from spanreel.protocols.openai_responses.synthesis import cut
 from spanreel.protocols.residue import overlay, residue, same, write_json
-from spanreel.protocols.sse import EVENT, Event, describe, read_events, rebuild, write_event
+from spanreel.protocols.sse import EVENT, Event, describe, frame, read_events, rebuild, reframe, write_event
 
 # What a response holds itself; these are recorded with each event, not against the event before.
 _OBJECTS: Final = ("response", "item", "part")
@@ -52,14 +52,14 @@ def split(answer: Answer) -> list[Piece]:
 
 
 def _parse(event: Event) -> dict[str, Json] | None:
-    """The event's fields, where it is JSON under its own name; None where it is something else."""
-    if event.data is None or event.other:
+    """The event's fields, whatever its name says (a gateway may send none); None where it is something else."""
+    if event.data is None:
         return None
     try:
         fields = pydantic_core.from_json(event.data)
     except ValueError:
         return None
-    return fields if isinstance(fields, dict) and event.name == (kind_of(fields) or None) else None
+    return fields if isinstance(fields, dict) and (kind_of(fields) or event.name is None) else None
 
 
 def _record(
@@ -77,33 +77,38 @@ def _record(
         kind = kind_of(fields)
         hidden = hider.hide(fields)
         before = previous.get(kind, {"type": kind})
-        yield [event.time, kind, {**residue(_plain(hidden), _plain(before)), **_objects(hidden)}]
+        yield [
+            event.time,
+            kind,
+            {**residue(_plain(hidden), _plain(before)), **_objects(hidden)},
+            *frame(event, kind or None),
+        ]
         previous[kind] = hidden
 
 
 def _restore(chunks: Sequence[list[Json]], body: Mapping[str, Json]) -> list[Event] | None:
     """The events that chunks record; None where there are none, or they do not add up to the answer (any more)."""
     previous: dict[str, dict[str, Json]] = {}
-    hidden: list[tuple[float, dict[str, Json], bool]] = []
+    hidden: list[tuple[float, dict[str, Json], Sequence[Json] | None]] = []
     for chunk in chunks:
         match chunk:
             case [int() | float() as time, {"$event": dict() as described}]:
-                hidden.append((float(time), described, False))
-            case [int() | float() as time, str() as kind, dict() as fields]:
+                hidden.append((float(time), described, None))
+            case [int() | float() as time, str() as kind, dict() as fields, *added]:
                 before = previous.get(kind, {"type": kind})
                 previous[kind] = {**overlay(_plain(before), _plain(fields)), **_objects(fields)}
-                hidden.append((float(time), previous[kind], True))
+                hidden.append((float(time), previous[kind], added))
             case _:
                 return None
     hider = Hider(body)
-    hider.count(fields for _, fields, ours in hidden if ours)
+    hider.count(fields for _, fields, around in hidden if around is not None)
     joined = Joined()
     events = []
-    for time, fields, ours in hidden:
-        if ours:
+    for time, fields, around in hidden:
+        if around is not None:
             shown = hider.show(fields)
             joined.add(shown)
-            events.append(Event(time, kind_of(shown) or None, write_json(shown).decode()))
+            events.append(reframe(Event(time, kind_of(shown) or None, write_json(shown).decode()), around))
         else:
             events.append(rebuild(time, fields))
     return events if chunks and same(joined.body().get("output", []), body.get("output", [])) else None
