@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 import anthropic
@@ -14,6 +15,8 @@ from opentelemetry.trace import StatusCode
 
 from exchange_cases import Exchange, exchanges, pieces_of
 from recording import Recording, attribute, content, recording
+from spanreel import testing
+from spanreel.model import Error, ErrorCategory, Usage
 
 FILE = "anthropic_messages"
 
@@ -258,3 +261,64 @@ def test_an_answer_without_chunks_and_fields_is_accepted_by_the_sdk() -> None:
 
 def without_nulls(block: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in block.items() if value is not None and key != "parsed_output"}
+
+
+ASK: dict[str, Any] = {"model": "claude", "max_tokens": 9, "messages": [{"role": "user", "content": "Go."}]}
+
+
+def scripted(*script: Any, **options: Any) -> anthropic.Anthropic:
+    http = httpx2.Client(transport=testing.ScriptedProvider(script).transport("httpx2"))
+    return anthropic.Anthropic(api_key="k", base_url="http://model.test", http_client=http, **options)
+
+
+def test_each_attempt_is_a_span_and_all_are_one_call() -> None:
+    with recording() as rec:
+        busy = testing.error(529, "Overloaded", "overloaded_error", retry_after_ms="1")
+        scripted(busy, busy, testing.text("Hi.")).messages.create(**ASK)
+    spans = rec.of("chat")
+    assert [attribute(span, "error.type") for span in spans] == ["overloaded_error", "overloaded_error", None]
+    assert len({attribute(span, "spanreel.call.id") for span in spans}) == 1
+
+
+def test_an_error_in_the_middle_of_a_stream_is_the_spans_and_reaches_the_user() -> None:
+    whole = testing.text("one two three").answer
+    failed = replace(whole, error=Error(ErrorCategory.MODEL, "overloaded_error", "Overloaded"), usage=Usage(1, 1))
+    failed = replace(failed, provider_fields={"error": {"type": "overloaded_error", "message": "Overloaded"}})
+    with recording() as rec, pytest.raises(anthropic.APIStatusError, match="Overloaded"):
+        list(scripted(failed, max_retries=0).messages.create(**ASK, stream=True))
+    span = rec.one("chat")
+    assert attribute(span, "error.type") == "overloaded_error"
+    assert span.status.status_code is StatusCode.ERROR
+    assert content(span, "gen_ai.output.messages")[0]["parts"] == [{"type": "text", "content": "one two three"}]
+
+
+def test_a_stream_closed_early_is_finished_not_failed() -> None:
+    with recording() as rec:
+        with scripted(testing.text("one two three")).messages.stream(**ASK) as stream:
+            assert next(iter(stream.text_stream)) == "one"
+        assert len(rec.of("chat")) == 1
+    span = rec.one("chat")
+    assert attribute(span, "error.type") is None
+    assert attribute(span, "spanreel.stream.complete") is False
+
+
+def test_counting_tokens_is_no_model_call() -> None:
+    def respond(request: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(200, json={"input_tokens": 3})
+
+    with recording() as rec:
+        http = httpx2.Client(transport=httpx2.MockTransport(respond))
+        client = anthropic.Anthropic(api_key="k", base_url="http://model.test", http_client=http)
+        counted = client.messages.count_tokens(model="claude", messages=ASK["messages"])
+    assert counted.input_tokens == 3
+    assert rec.spans == []
+
+
+def test_the_scripted_provider_is_a_base_url_for_the_sdk() -> None:
+    with testing.ScriptedProvider([testing.text("Hi."), testing.tool_call("add", {"a": 1})]) as provider:
+        client = anthropic.Anthropic(api_key="k", base_url=provider.base_url)
+        assert client.messages.create(**ASK).id == "msg_1"
+        with client.messages.stream(**ASK) as stream:
+            (call,) = stream.get_final_message().content
+    assert (call.type, call.to_dict()["id"], call.to_dict()["input"]) == ("tool_use", "toolu_1", {"a": 1})
+    assert provider.requests[0].path.endswith("/v1/messages")

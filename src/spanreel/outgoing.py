@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import Event, ReadableSpan
-from opentelemetry.trace import Link, Status
+from opentelemetry.trace import Link, Status, StatusCode
 from opentelemetry.util.types import AttributeValue
 
 from spanreel import conventions, json_text
@@ -53,16 +53,17 @@ def finish_span(
     policy: Policy = DEFAULT,
 ) -> ReadableSpan:
     """A copy of the span with these attributes and this finished resource, with nothing in it that may not leave."""
+    finished = finish(attributes, settings, policy)
     return ReadableSpan(
         name=safe_text(span.name, NAME_BYTES, policy),
         context=span.context,
         parent=span.parent,
         resource=resource,
-        attributes=finish(attributes, settings, policy),
+        attributes=finished,
         events=[_event(event, policy) for event in _within(span.events, settings.max_span_bytes // 4)],
         links=[Link(link.context, _small(link.attributes, policy)) for link in span.links],
         kind=span.kind,
-        status=Status(span.status.status_code, _description(span.status, policy)),
+        status=failure_in(finished, span.status) or Status(span.status.status_code, _description(span.status, policy)),
         start_time=span.start_time,
         end_time=span.end_time,
         instrumentation_scope=span.instrumentation_scope,
@@ -118,6 +119,14 @@ def _small(attributes: Mapping[str, Any] | None, policy: Policy) -> dict[str, At
     redacted = redact_attributes(attributes or {}, policy).attributes
     bounded = bound(redacted, EVENT_BYTES, EVENT_BYTES).attributes
     return {_carried(name): _carriable(value) for name, value in bounded.items()}
+
+
+def failure_in(attributes: Mapping[str, AttributeValue], status: Status) -> Status | None:
+    """The status of a span that said nothing of a failure found only when its answer was read, as a stream's is."""
+    if status.status_code is not StatusCode.UNSET or conventions.ERROR_TYPE not in attributes:
+        return None
+    message = attributes.get(conventions.ERROR_MESSAGE)
+    return Status(StatusCode.ERROR, cut_text(message, STATUS_BYTES) if isinstance(message, str) else None)
 
 
 def _description(status: Status, policy: Policy) -> str | None:

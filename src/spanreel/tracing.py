@@ -19,7 +19,7 @@ from spanreel import __version__
 from spanreel.conventions import SCOPE
 from spanreel.export import Capture, Pipeline, finish
 from spanreel.native import live_span
-from spanreel.outgoing import STATUS_BYTES, safe_text
+from spanreel.outgoing import STATUS_BYTES, failure_in, safe_text
 from spanreel.quiet import quietly
 from spanreel.settings import Settings
 
@@ -93,7 +93,11 @@ class TracerSource:
         if not span.is_recording():
             return
         with quietly("write what a call kept"):
-            span.set_attributes(finish(capture.attributes(), self.settings))
+            attributes = finish(capture.attributes(), self.settings)
+            span.set_attributes(attributes)
+            found = failure_in(attributes, span.status) if isinstance(span, ReadableSpan) else None
+            if found is not None:
+                span.set_status(found)
         if isinstance(span, ReadableSpan) and span.status.description:
             with quietly("redact a span's status"):
                 safe = safe_text(span.status.description, STATUS_BYTES)
