@@ -33,7 +33,9 @@ def _judge_run(run: Run, place: str) -> Iterator[Reason]:
         if turn.model_call is not None:
             yield from _judge_model_call(turn.model_call, f"{place}/turns/{number}/model_call")
         for index, call in enumerate(turn.tool_calls):
-            yield from _judge_tool_call(call, f"{place}/turns/{number}/tool_calls/{index}", last=last)
+            told = run.sees_tools and not call.executed  # by the framework, which says it again
+            if not told:
+                yield from _judge_tool_call(call, f"{place}/turns/{number}/tool_calls/{index}", last=last)
     for number, side_call in enumerate(run.side_calls):
         yield from _judge_model_call(side_call, f"{place}/side_calls/{number}")
     for number, call in enumerate(run.loose_tool_calls):

@@ -82,6 +82,7 @@ def write_run(draft: Draft, place: Place, tables: Tables, runs_of_tools: dict[st
         parent=place.parent,
         agent=agent_info(record.agent) if record else AgentInfo(),
         implicit=record is None,
+        sees_tools=record is not None and record.sees_tools,
         entrypoint=_entrypoint(draft),
         result=json_text.plain(record.result) if record else None,
         status=status,

@@ -29,6 +29,7 @@ from spanreel.model import (
     ToolRecord,
 )
 from spanreel.point import (
+    Begun,
     ClientPoint,
     HttpRequest,
     LiveRun,
@@ -132,11 +133,13 @@ class Boundary:
             self._say_started(tracer, hold, scope, kept, player)
         return crossing, scope
 
-    def know_conversation(self, run: RunScope, conversation: str | None) -> None:
-        """An id that was made up as the run began, for a conversation that begins with it; what was said beats it."""
-        if conversation and run.parent is None and run.session.id is None:
-            run.session = replace(run.session, id=conversation)
-            run.span.set_attribute(conventions.CONVERSATION_ID, conversation)
+    def note_begun(self, run: RunScope, begun: Begun) -> None:
+        """What was not known when the run was opened. A conversation's id counts where nobody has said another."""
+        if begun.conversation_id and run.parent is None and run.session.id is None:
+            run.session = replace(run.session, id=begun.conversation_id)
+            run.span.set_attribute(conventions.CONVERSATION_ID, begun.conversation_id)
+        if begun.sees_tools:
+            run.span.set_attribute(conventions.RUN_SEES_TOOLS, True)
 
     def _say_started(self, tracer: Tracer, hold: Hold, scope: RunScope, kept: RunKept, player: Player | None) -> None:
         started = tracer.start_span(

@@ -193,6 +193,7 @@ class RunRecord:
     status: Status = Status.OK
     error: Error | None = None
     started_only: bool = False
+    sees_tools: bool = False
     fidelity: Mapping[str, Fidelity] = field(default_factory=dict)
 
 

@@ -124,8 +124,8 @@ def _open_run(  # noqa: PLR0913 - what a call is made of
         return read if isinstance(read, RunResult) else RunResult()
 
     crossing, scope = boundary.open_run(request, player, read_result)
-    if (conversation := point.conversation) is not None:
-        crossing.begun = lambda entered: boundary.know_conversation(scope, conversation(entered))
+    if (read_begun := point.read_begun) is not None:
+        crossing.begun = lambda entered: boundary.note_begun(scope, read_begun(entered))
     crossing.read_control_flow, crossing.errors = partial(_read_control_flow, point), point.errors
     passage = Passage(crossing, None)
     if player is not None:

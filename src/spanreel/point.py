@@ -113,6 +113,18 @@ class RunRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class Begun:
+    """What is known of a run once its block has been entered.
+
+    ``conversation_id`` is the id that the library has made up for a conversation that begins here. ``sees_tools``:
+    every tool that runs in it crosses a point; what a model is told of other calls, the library says by itself.
+    """
+
+    conversation_id: str | None = None
+    sees_tools: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class RunResult:
     """What an agent answered: ``output`` are messages, ``value`` the native result as JSON."""
 
@@ -186,9 +198,9 @@ class Point:
     runs, ``rewrite(arguments, recorded)`` gives the arguments by name with the recorded ones in the place of the
     caller's. ``work(result)`` is for a call that returns a handle at once: the task or future whose end is the end of
     the call; ``block`` for one that returns a context manager, whose block is the call and whose entered value is the
-    result; ``conversation(entered)`` is the id that the library has made up for a conversation that begins here.
-    Exceptions whose class names stand in ``control_flow`` are no errors: the call is interrupted, or what
-    ``read_control_flow(exception)`` says; in ``errors`` their category is given.
+    result, and ``read_begun(entered)`` reads what has come to be known by then. Exceptions whose class names stand in
+    ``control_flow`` are no errors: the call is interrupted, or what ``read_control_flow(exception)`` says; in ``errors``
+    their category is given.
     """
 
     target: str
@@ -200,7 +212,7 @@ class Point:
     rewrite: Callable[[Mapping[str, Any], Mapping[str, Json]], Mapping[str, Any]] | None = None
     work: Callable[[Any], Awaitable[Any] | None] | None = None
     block: bool = False
-    conversation: Callable[[Any], str | None] | None = None
+    read_begun: Callable[[Any], Begun] | None = None
     values: bool = True
     control_flow: tuple[str, ...] = ()
     read_control_flow: Callable[[BaseException], RunResult | ToolResult] | None = None

@@ -179,7 +179,8 @@ class Entrypoint(Document):
 class Run(Document):
     """One request to an agent until its final answer. ``result`` is the native result as JSON.
 
-    ``implicit`` says that no agent was around its calls. ``order`` says what its calls are ordered by: recorded turns
+    ``implicit`` says that no agent was around its calls. ``sees_tools`` says that every tool that ran in it left a span:
+    what its model was told of other calls, the framework said by itself. ``order`` says what its calls are ordered by: recorded turns
     and places in answers, else their start, else their arrival.
     """
 
@@ -189,6 +190,7 @@ class Run(Document):
     parent: Parent | None = None
     agent: AgentInfo = Field(default_factory=AgentInfo)
     implicit: bool = False
+    sees_tools: bool = False
     entrypoint: Entrypoint | None = None
     input: list[int] = Field(default_factory=list)
     output: list[int] = Field(default_factory=list)

@@ -55,6 +55,7 @@ def _write_run(record: RunRecord) -> dict[str, AttributeValue]:
         names.RUN_ARGUMENTS: None if record.arguments is None else json_text.encode(record.arguments),
         names.RUN_ENTRYPOINT: _json(entrypoint),
         names.RUN_RESULT: _value(record.result, record.fidelity.get("result"), known=not _without_result(record)),
+        names.RUN_SEES_TOOLS: record.sees_tools or None,
         names.RUN_STATUS: None if record.started_only and record.status == "ok" else record.status.value,
         **_error(record.error),
         names.FIDELITY: _fidelity(record.fidelity, FIELDS[RunRecord]),

@@ -108,6 +108,7 @@ def _read_run(fields: _Fields, *, started_only: bool) -> RunRecord:
         status=status,
         error=_error(fields),
         started_only=started_only,
+        sees_tools=fields.get(names.RUN_SEES_TOOLS) is True,
     )
     expected: Expected = () if started_only or status is not Status.OK else ((names.RUN_RESULT, "result"),)
     return replace(record, fidelity=_with_absent(fields.fidelity(RunRecord), fields, expected))

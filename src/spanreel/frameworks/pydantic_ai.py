@@ -7,10 +7,23 @@ from functools import cache
 from typing import Any
 
 from spanreel.model import Agent, ErrorCategory, Json, Message, Status, ToolKind
-from spanreel.point import Cross, Framework, Injection, Kind, Point, RunRequest, RunResult, ToolRequest, ToolResult
+from spanreel.point import (
+    Begun,
+    Cross,
+    Framework,
+    Injection,
+    Kind,
+    Point,
+    RecordedError,
+    RunRequest,
+    RunResult,
+    ToolRequest,
+    ToolResult,
+)
 
 NEW = "new"
 """As a conversation's id: begin another one, whatever the history says."""
+WATCHED = "WatchedToolset"
 VOLATILE = ("timestamp", "run_id", "conversation_id")
 """What a history says of the process that made it, and no model is told."""
 
@@ -132,10 +145,13 @@ def read_run_result(run: Any) -> RunResult:
     return RunResult(messages, output, Status.INTERRUPTED if deferred else Status.OK)
 
 
-def read_conversation(run: Any) -> str | None:
-    """The id that the library has given to a conversation which begins here."""
-    found = getattr(run, "conversation_id", None)
-    return found if isinstance(found, str) else None
+def read_begun(run: Any) -> Begun:
+    """The id that the library has made up where a conversation begins, and whether the run's tools are watched."""
+    conversation = getattr(run, "conversation_id", None)
+    return Begun(
+        conversation_id=conversation if isinstance(conversation, str) else None,
+        sees_tools=type(run.ctx.deps.tool_manager.toolset).__name__ == WATCHED,
+    )
 
 
 @cache
@@ -152,7 +168,7 @@ def watched_toolset(cross: Any) -> Any:
 
 def watch_toolset(toolset: Any, cross: Cross) -> Any:
     """The toolset, watched; a run's next step is given the one of the step before."""
-    watched = watched_toolset(cross)
+    watched: Any = watched_toolset(cross)  # type: ignore[arg-type]  # functions are hashable
     return toolset if isinstance(toolset, watched) else watched(toolset)
 
 
@@ -177,6 +193,24 @@ def _changes(annotations: Any) -> bool | None:
         if isinstance(annotations, Mapping) and annotations.get(hint) is True:
             return changes
     return None
+
+
+def read_refusal(_manager: Any, arguments: Mapping[str, Any]) -> ToolRequest | None:
+    """A call that the library refuses before any tool runs: of no tool that it knows, or with the wrong arguments."""
+    validated = arguments["validated"]
+    if validated.args_valid:
+        return None
+    call = validated.call
+    try:
+        asked: Json = call.args_as_dict()
+    except ValueError:
+        asked = call.args
+    return ToolRequest(call.tool_name, asked, call.tool_call_id)
+
+
+def refuse_again(_recorded: RecordedError, arguments: Mapping[str, Any]) -> None:
+    """The refusal is the library's own, in a replay too."""
+    raise arguments["validated"].validation_error
 
 
 def read_tool_result(result: Any) -> ToolResult:
@@ -256,8 +290,15 @@ PYDANTIC_AI = Framework(
             read_run_result,
             rewrite=rewrite_run,
             block=True,
-            conversation=read_conversation,
+            read_begun=read_begun,
             errors=ERRORS,
+        ),
+        Point(
+            "pydantic_ai.tool_manager:ToolManager.execute_tool_call",
+            Kind.TOOL,
+            read_refusal,
+            read_tool_result,
+            raise_again=refuse_again,
         ),
     ),
     injections=(Injection("pydantic_ai.tool_manager:ToolManager.__init__", "toolset", watch_toolset),),

@@ -95,7 +95,7 @@ def _redact(value: Json) -> Json:
 def _unanswered(session: Session, run: Run | None) -> Sequence[str]:
     """The names of tools that ran without crossing a boundary, as their results in the next request tell."""
     chosen = {one.id for scope in Recording(session, run).all_scopes() for one in scope.runs}
-    calls = [call for one in session.runs if one.id in chosen for call in one.tool_calls()]
+    calls = [call for one in session.runs if one.id in chosen and not one.sees_tools for call in one.tool_calls()]
     return list(dict.fromkeys(call.name for call in calls if _ran_unseen(call)))
 
 
