@@ -82,7 +82,7 @@ class Circle:
             capture_output=True,
             text=True,
             check=False,
-            timeout=120,
+            timeout=600,
         )
 
     def record(self) -> None:

@@ -16,7 +16,7 @@ from spanreel.doctor import examine_library, peers
 def doctor(**environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "spanreel", "doctor"]
     variables = {**os.environ, **environment}
-    return subprocess.run(command, env=variables, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(command, env=variables, capture_output=True, text=True, check=False, timeout=600)
 
 
 def test_doctor_says_what_is_wrapped_where_it_goes_and_what_is_out_of_reach() -> None:

@@ -443,7 +443,7 @@ def run_script(script: str, **environ: str) -> subprocess.CompletedProcess[str]:
         env={**inherited, **environ},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
     )
 
@@ -694,7 +694,7 @@ def test_a_child_of_multiprocessing_exports_before_it_ends(tmp_path: Path, metho
         )
     )
     environ = {**os.environ, "SPANREEL_FILE": str(file), "SPANREEL_FLUSH": "run"}
-    subprocess.run([sys.executable, str(script), method], env=environ, check=True, timeout=60)
+    subprocess.run([sys.executable, str(script), method], env=environ, check=True, timeout=600)
     assert read_names(file) == ["child"] * 100 + ["parent"]
 
 

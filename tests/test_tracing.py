@@ -203,7 +203,7 @@ def test_a_provider_that_the_environment_names_is_not_loaded_by_us() -> None:
         env={**os.environ, "OTEL_PYTHON_TRACER_PROVIDER": "sdk_tracer_provider"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
     )
     assert (ran.returncode, ran.stderr) == (0, "")

@@ -78,7 +78,7 @@ def run_script(
             capture_output=True,
             text=True,
             check=True,
-            timeout=60,
+            timeout=600,
         )
 
 
