@@ -22,7 +22,7 @@ COMPILE = UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --
 	--generate-hashes --no-emit-index-url --no-emit-find-links $(UPGRADE)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint fix bench lock clean test-environments
+.PHONY: help demo test check lint fix bench docs-contract lock clean test-environments
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,6 +52,9 @@ fix: .venv/installed ## format, and mend what ruff can mend
 
 bench: .venv/installed ## measure; prints tables
 	@for file in benchmarks/[a-z]*.py; do $(BIN)/python "$$file" || exit; done
+
+docs-contract: .venv/installed ## run the contract suite, and write what it says to docs/contract.md
+	CONTRACT_TABLE=docs/contract.md $(BIN)/python -m pytest -q tests/contract/test_contract.py
 
 lock: .venv/installed ## resolve the lock files again (UPGRADE=--upgrade for today's versions)
 	$(COMPILE) requirements/uv.in -o requirements/uv.txt

@@ -23,12 +23,16 @@ class Ability(StrEnum):
     NEVER_READ = "a stream that is never read"
 
 
+WAYS = (Ability.PLAIN, Ability.ASYNC, Ability.STREAM, Ability.ASYNC_STREAM)
+"""The ways to run an agent."""
+
+
 @dataclass(frozen=True, slots=True)
 class Task:
     """What one agent is made of. A scenario builds a new agent, with a new model client, for each task.
 
-    The model is ``provider``, in process: ``provider.transport("httpx2")`` is a transport for the SDK's HTTP client (sync
-    and async alike), nothing else may be reached. ``tools`` are plain functions with type hints and a docstring, made
+    The model is ``provider``, in process: ``provider.transport("httpx2")`` is a transport for the SDK's HTTP client,
+    sync and async alike; nothing else may be reached. ``tools`` are plain functions with type hints and a docstring, made
     tools in the framework's own way. ``tell``, where given, is to be called with a word by each hook that the framework
     offers (callbacks, middleware, event handlers), registered as its users would.
     """
@@ -59,10 +63,12 @@ class Streaming:
 class Scenario:
     """One framework. ``name`` is that of its file; ``distribution`` is the package whose version the table shows.
 
-    ``protocol`` is how its model calls are written. ``plain(task)`` and ``asynchronous(task)`` run the agent until its final answer and give its text.
+    ``protocol`` is how its model calls are written. ``plain(task)`` and ``asynchronous(task)`` run the agent until its
+    final answer and give its text.
 
     ``tool_result(recorded)`` gives a tool's own return value out of the recorded one, where the framework wraps it.
-    ``targets`` are some of the points of the framework, as `spanreel.wrapping.wrapped_targets` names them.
+    ``targets`` are some of the points of the framework, as `spanreel.wrapping.wrapped_targets` names them. ``named`` is
+    whether its agents have names.
     """
 
     name: str
@@ -74,6 +80,7 @@ class Scenario:
     async_streaming: Streaming | None = None
     tool_result: Callable[[Any], Any] = lambda recorded: recorded
     targets: tuple[str, ...] = ()
+    named: bool = True
     absent: Mapping[Ability, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

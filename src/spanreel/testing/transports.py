@@ -25,19 +25,22 @@ def make_transport(library: str, reply: Callable[[str, str, Mapping[str, str], b
     http: Any = importlib.import_module(library)
 
     class Pieces(http.SyncByteStream, http.AsyncByteStream):  # type: ignore[misc]  # the base is known at run time only
+        """A body that can be read once, as those from a network: an SDK drains what it has read to the end."""
+
         def __init__(self, answer: Reply) -> None:
-            self._answer = answer
+            self._hold = answer.hold / 1000
+            self._left = iter(enumerate(answer.pieces))
 
         def __iter__(self) -> Iterator[bytes]:
-            for number, piece in enumerate(self._answer.pieces):
+            for number, piece in self._left:
                 if number:
-                    time.sleep(self._answer.hold / 1000)
+                    time.sleep(self._hold)
                 yield piece
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
-            for number, piece in enumerate(self._answer.pieces):
+            for number, piece in self._left:
                 if number:
-                    await asyncio.sleep(self._answer.hold / 1000)
+                    await asyncio.sleep(self._hold)
                 yield piece
 
     class Transport(http.BaseTransport, http.AsyncBaseTransport):  # type: ignore[misc]  # as above

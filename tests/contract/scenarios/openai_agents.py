@@ -8,7 +8,7 @@ from typing import Any
 import agents
 import httpx2
 import openai
-from agents import Agent, Runner, RunHooks, RunResultStreaming
+from agents import Agent, RunHooks, Runner, RunResultStreaming
 
 from contract.scenario import Ability, Scenario, Streaming, Task
 
@@ -49,6 +49,7 @@ def build(task: Task) -> Agent[Any]:
         name=task.agent,
         instructions=task.instructions,
         model=agents.OpenAIChatCompletionsModel("gpt-5", client),
+        model_settings=agents.ModelSettings(include_usage=True),
         tools=[agents.function_tool(tool) for tool in task.tools],
     )
 
