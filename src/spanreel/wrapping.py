@@ -235,7 +235,7 @@ def _wrap_injection(injection: Injection, original: Any) -> Any:
 
 
 def _wrap_tracer(scopes: tuple[str, ...], original: Any) -> Any:
-    return wrapt.FunctionWrapper(original, silencer(scopes, _is_at_work))
+    return silencer(original, scopes, _is_at_work)
 
 
 def _is_at_work() -> bool:
