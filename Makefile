@@ -50,8 +50,8 @@ fix: .venv/installed ## format, and mend what ruff can mend
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: .venv/installed ## measure; prints tables
-	@for file in benchmarks/[a-z]*.py; do $(BIN)/python "$$file" || exit; done
+bench: .venv-bench/installed ## measure, beside the peers; prints tables
+	@for file in benchmarks/[a-z]*.py; do .venv-bench/bin/python "$$file" || exit; done
 
 docs-contract: .venv/installed ## run the contract suite, and write what it says to docs/contract.md
 	CONTRACT_TABLE=docs/contract.md $(BIN)/python -m pytest -q tests/contract/test_contract.py
@@ -61,6 +61,7 @@ lock: .venv/installed ## resolve the lock files again (UPGRADE=--upgrade for tod
 	$(COMPILE) requirements/test.in -o requirements/test.txt
 	$(COMPILE) pyproject.toml requirements/env-a.in -o requirements/env-a.txt
 	$(COMPILE) requirements/dev.in -o requirements/dev.txt
+	$(COMPILE) pyproject.toml requirements/bench.in -o requirements/bench.txt
 	@# --upgrade: what is locked already would be kept, though lower has been permitted since.
 	$(COMPILE) --upgrade --resolution lowest-direct pyproject.toml requirements/env-lowest.in -o requirements/env-lowest.txt
 
@@ -81,6 +82,14 @@ clean: ## remove what the other targets made
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/uv.txt
 	$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes $(LOCKS:%=requirements/%.txt)
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --build-constraints requirements/dev.txt --editable .
+	@touch $@
+
+# The peers of the benchmarks, apart: some record as soon as they are installed.
+.venv-bench/installed: .venv/installed requirements/bench.txt
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-bench
+	$(BIN)/uv pip sync --quiet --python .venv-bench/bin/python --require-hashes requirements/bench.txt
+	$(BIN)/uv pip install --quiet --python .venv-bench/bin/python --no-deps --build-constraints requirements/dev.txt \
+		--editable .
 	@touch $@
 
 .venv-%/installed: .venv/installed requirements/env-%.txt requirements/test.txt

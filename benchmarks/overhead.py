@@ -1,101 +1,160 @@
-"""What recording costs: CPU time of one model call of openai with 41 messages and 8 tools, without us and with us.
+"""What recording costs beside the peers: CPU and wall time added to one call of each library, content recorded by all.
 
-Apart: what the caller's thread takes, and what all threads take, with reading, redaction and export to a file. The
-provider is in process, on the caller's thread, in both measurements.
+Each recorder has a process of its own; they take turns, so that a slow moment of the machine falls on all. ``caller``
+is the CPU time of the caller's thread, ``all`` that of all threads, with reading, redaction (ours alone) and OTLP
+encoding.
+
+    overhead.py [--rounds N] [--only LIBRARY,...]
 """
 
 from __future__ import annotations
 
+import argparse
+import contextlib
+import json
 import os
 import statistics
-import tempfile
-import time
-from collections.abc import Callable
-from functools import partial
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import openai
+from measured import recorders, workloads
+from measured.recorders import BARE, SPANREEL
 
-import spanreel
-from spanreel import testing
+WORKER = Path(__file__).parent / "measured" / "worker.py"
+CALLS = {workloads.SMALL: 60, workloads.LARGE: 30, workloads.STREAM: 15}
+TARGETS = {workloads.SMALL: 3, workloads.LARGE: 3, workloads.STREAM: 6}
+"""By what factor our CPU is to be below that of the cheapest peer."""
+IMPORTS = {
+    "opentelemetry": "import opentelemetry.sdk.trace",
+    "spanreel.auto": "import opentelemetry.sdk.trace; import spanreel.auto",
+}
 
-ROUNDS = 9
-CALLS = 60
 
-MESSAGES: list[Any] = [{"role": "system", "content": "You care for customers of a book shop. " * 20}]
-for number in range(20):
-    MESSAGES.append({"role": "user", "content": f"Where is my order {number}? " * 10})
-    MESSAGES.append({"role": "assistant", "content": f"Order {number} is late, and I am sorry for it. " * 10})
-SCHEMA = {"type": "object", "properties": {name: {"type": "string"} for name in ("order", "reason", "note")}}
-TOOLS: list[Any] = [
-    {"type": "function", "function": {"name": f"tool_{number}", "description": "Does it.", "parameters": SCHEMA}}
-    for number in range(8)
-]
+class Worker:
+    """The process of one recorder."""
+
+    def __init__(self, library: str, recorder: str) -> None:
+        command = [sys.executable, str(WORKER), library, recorder]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(self, workload: str, calls: int) -> Any:
+        """What one round of a workload cost."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps({"workload": workload, "calls": calls}) + "\n")
+        self._process.stdin.flush()
+        return json.loads(self._process.stdout.readline())
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.communicate()
+
+
+@contextlib.contextmanager
+def workers_of(library: str) -> Iterator[dict[str, Worker]]:
+    """A worker a recorder that supports the library."""
+    workers = {name: Worker(library, name) for name in recorders.recorders_of(library)}
+    try:
+        yield workers
+    finally:
+        for worker in workers.values():
+            worker.close()
 
 
 def main() -> None:
-    """Print a table."""
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ.update(SPANREEL_FILE=str(Path(folder) / "traces.jsonl"), SPANREEL_LOG="off")
-        provider = testing.ScriptedProvider(lambda _: testing.text("word " * 200))
-        client = openai.OpenAI(api_key="none", base_url="http://model.test/v1", http_client=client_of(provider))
-        print(f"ms of CPU a call, medians of {ROUNDS} rounds")
-        print(f"{'':22}{'without':>10}{'added to the caller':>22}{'added in all':>14}")
-        for name, call in (("plain", plain), ("streamed", streamed)):
-            without, recorded = measure(partial(call, client))
-            added = [with_us - alone for with_us, alone in zip(recorded, without, strict=True)]
-            print(f"{name:22}{without[1]:10.2f}{added[0]:22.2f}{added[1]:14.2f}")
+    """Print the tables."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--only", default=",".join(workloads.LIBRARIES))
+    given = parser.parse_args()
+    chosen = given.only.split(",")
+    print(f"ms a call, medians of {given.rounds} rounds; what each recorder adds to a call without any")
+    print(f"{'':36}{'caller':>9}{'all':>9}{'wall':>9}{'spans':>7}{'bytes':>8}  peer's / ours")
+    for library in chosen:
+        with workers_of(library) as workers:
+            for workload, calls in CALLS.items():
+                show(library, workload, measured(workers, workload, calls, given.rounds))
+    if "openai" in chosen:
+        show_loop(given.rounds)
+        show_imports(given.rounds)
 
 
-def client_of(provider: testing.ScriptedProvider) -> Any:
-    """An HTTP client of the kind that this release of openai is built on, wired to the provider."""
-    library = openai.DefaultHttpxClient.__mro__[2].__module__.partition(".")[0]
-    return openai.DefaultHttpxClient(transport=provider.transport(library))
+def measured(workers: dict[str, Worker], workload: str, calls: int, rounds: int) -> dict[str, dict[str, float]]:
+    """The median costs of each recorder."""
+    said: dict[str, list[dict[str, float]]] = {name: [] for name in workers}
+    for _ in range(rounds):
+        for name, worker in workers.items():
+            said[name].append(worker.ask(workload, calls))
+    return {
+        name: {key: statistics.median(one[key] for one in costs) for key in costs[0]} for name, costs in said.items()
+    }
 
 
-def plain(client: openai.OpenAI) -> None:
-    """One call, answered whole."""
-    client.chat.completions.create(model="gpt-5", messages=MESSAGES, tools=TOOLS)
+def show(library: str, workload: str, costs: dict[str, dict[str, float]]) -> None:
+    """One table."""
+    print(f"\n{library}, {workload}")
+    bare = costs.pop(BARE)
+    row(BARE, bare)
+    added = {name: {key: cost[key] - bare.get(key, 0) for key in cost} for name, cost in costs.items()}
+    ours = added[SPANREEL]["all"]
+    for name, cost in added.items():
+        remark = "" if costs[name]["content"] else "  NO CONTENT"
+        row(name, cost, remark if name == SPANREEL else f"{cost['all'] / ours:8.1f}{remark}")
+    peers = [cost["all"] for name, cost in added.items() if name != SPANREEL and costs[name]["content"]]
+    if peers:
+        share = added[SPANREEL]["caller"] / ours
+        good = min(peers) / ours >= TARGETS[workload]
+        print(
+            f"  the cheapest peer that records content takes {min(peers) / ours:.1f} times ours (to be "
+            f"{TARGETS[workload]}: {'reached' if good else 'MISSED'}); of ours, on the caller's thread {share:.0%}"
+        )
 
 
-def streamed(client: openai.OpenAI) -> None:
-    """One call, answered word by word."""
-    for _ in client.chat.completions.create(model="gpt-5", messages=MESSAGES, tools=TOOLS, stream=True):
-        pass
+def row(name: str, cost: dict[str, float], remark: str = "") -> None:
+    """One line."""
+    print(
+        f"  {name:34}{cost['caller']:9.3f}{cost['all']:9.3f}{cost['wall']:9.3f}"
+        f"{cost['spans']:7.1f}{cost['bytes']:8.0f}{remark}"
+    )
 
 
-Times = tuple[float, float]
-"""Milliseconds of CPU a call: of the caller's thread, and of all."""
+def show_loop(rounds: int) -> None:
+    """CPU added to a call, by the turn of a run whose history grows."""
+    spans = [(0, 10), (10, 20), (20, 30), (30, 40), (40, 50)]
+    print(f"\nopenai, one run of {workloads.TURNS} turns: ms of CPU added to a call (caller / all), by turn")
+    print(f"  {'':20}" + "".join(f"{f'{first + 1}-{last}':>18}" for first, last in spans))
+    with workers_of("openai") as workers:
+        said: dict[str, list[list[dict[str, float]]]] = {name: [] for name in workers}
+        for _ in range(rounds):
+            for name, worker in workers.items():
+                said[name].append(worker.ask(workloads.LOOP, 1))
+    medians = {
+        name: [
+            [statistics.median(turn[key] for run in runs for turn in run[first:last]) for key in ("caller", "all")]
+            for first, last in spans
+        ]
+        for name, runs in said.items()
+    }
+    for name, cells in medians.items():
+        bare = [[0.0, 0.0]] * len(spans) if name == BARE else medians[BARE]
+        shown = [f"{c - b[0]:.3f} / {a - b[1]:.3f}" for (c, a), b in zip(cells, bare, strict=True)]
+        print(f"  {name:20}" + "".join(f"{cell:>18}" for cell in shown))
 
 
-def measure(call: Callable[[], None]) -> tuple[Times, Times]:
-    """Without us, and recorded; in turns, so that a slow moment of the machine falls on both."""
-    without, recorded = [], []
-    for _ in range(ROUNDS):
-        without.append(milliseconds(call))
-        spanreel.instrument()
-        recorded.append(milliseconds(call))
-        spanreel.uninstrument()
-    return median(without), median(recorded)
-
-
-def median(rounds: list[Times]) -> Times:
-    """The median of each of the two."""
-    caller, everything = zip(*rounds, strict=True)
-    return statistics.median(caller), statistics.median(everything)
-
-
-def milliseconds(call: Callable[[], None]) -> Times:
-    """One call in the mean, what is left to export included."""
-    call()
-    spanreel.flush()
-    caller, everything = time.thread_time(), time.process_time()
-    for _ in range(CALLS):
-        call()
-    caller = time.thread_time() - caller
-    spanreel.flush()
-    return caller / CALLS * 1000, (time.process_time() - everything) / CALLS * 1000
+def show_imports(rounds: int) -> None:
+    """What `import spanreel.auto` adds to an interpreter that has opentelemetry imported."""
+    environment = {**os.environ, "OTEL_TRACES_EXPORTER": "none", "SPANREEL_LOG": "off"}
+    said: dict[str, list[float]] = {name: [] for name in IMPORTS}
+    for _ in range(rounds):
+        for name, code in IMPORTS.items():
+            timed = f"import time; start = time.process_time(); {code}; print(time.process_time() - start)"
+            done = subprocess.run([sys.executable, "-c", timed], env=environment, capture_output=True, check=True)
+            said[name].append(float(done.stdout))
+    medians = [statistics.median(said[name]) for name in IMPORTS]
+    print(f"\nimport spanreel.auto adds {medians[1] - medians[0]:.3f} s of CPU to opentelemetry's {medians[0]:.3f} s")
 
 
 if __name__ == "__main__":

@@ -32,9 +32,9 @@ class Task:
     """What one agent is made of. A scenario builds a new agent, with a new model client, for each task.
 
     The model is ``provider``, in process: ``provider.transport("httpx2")`` is a transport for the SDK's HTTP client,
-    sync and async alike; nothing else may be reached. ``tools`` are plain functions with type hints and a docstring, made
-    tools in the framework's own way. ``tell``, where given, is to be called with a word by each hook that the framework
-    offers (callbacks, middleware, event handlers), registered as its users would.
+    sync and async alike; nothing else may be reached. ``tools`` are plain functions with type hints and a docstring,
+    made tools in the framework's own way. ``tell``, where given, is to be called with a word by each hook that the
+    framework offers (callbacks, middleware, event handlers), registered as its users would.
     """
 
     provider: ScriptedProvider
