@@ -28,7 +28,7 @@ from kinds import record
 from pydantic_models import scripted
 from recording import attribute, content, recording
 from spanreel import testing
-from spanreel.frameworks.pydantic_ai import read_tool
+from spanreel.frameworks.pydantic_ai.tools import read_tool
 from spanreel.model import Status, ToolKind
 from spanreel.replay.verdict import Report, Verdict
 from spanreel.session import Session
