@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from spanreel.crossing import Crossing
-from spanreel.passage import Passage, open_passage
-from spanreel.point import Point
+from spanreel.passage import Passage, isolated, open_passage
+from spanreel.point import Kind, Point
 from spanreel.quiet import quietly
 from spanreel.streams import WatchedBlock, watch_async_generator, watch_generator
 
@@ -44,6 +44,12 @@ def wrapper_of(point: Point, original: Any) -> Wrapper:
     def plain(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return call(point, wrapped, instance, args, kwargs)
 
+    def memory(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        bound = isolated(point, wrapped, instance, args, kwargs)
+        return wrapped(*args, **kwargs) if bound is None else wrapped(*bound.args, **bound.kwargs)
+
+    if point.kind is Kind.MEMORY:
+        return memory
     if point.block:
         return block
     if inspect.isasyncgenfunction(original):

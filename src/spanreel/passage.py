@@ -73,10 +73,11 @@ def open_passage(
         bound = inspect.signature(wrapped).bind(*args, **kwargs)
         arguments = by_name(bound)
         request = point.read(instance, arguments)
+        arguments["self"] = instance
         if isinstance(request, RunRequest):
             passage = _open_run(boundary, player, point, request, bound, arguments)
         elif isinstance(request, ToolRequest):
-            passage = _open_tool(boundary, player, point, request, {**arguments, "self": instance})
+            passage = _open_tool(boundary, player, point, request, arguments)
         elif isinstance(request, Failure):
             _note_failure(request.error)
         elif isinstance(request, Outcome):
@@ -85,6 +86,20 @@ def open_passage(
     if not read and player is not None and point.kind is Kind.TOOL:
         player.refuse(f"a call of {point.target} that could not be read")
     return passage
+
+
+def isolated(
+    point: Point, wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> inspect.BoundArguments | None:
+    """The arguments of a call that goes to the memory of a replay; None where none is played."""
+    player = current_player()
+    if player is None or point.isolate is None:
+        return None
+    bound = inspect.signature(wrapped).bind(*args, **kwargs)
+    with quietly(f"keep {point.target} from what outlives a replay"):
+        return _rewritten(bound, point.isolate({**by_name(bound), "self": instance}, player.memory))
+    player.refuse(f"a call of {point.target} that could not be kept from the live store")
+    return None
 
 
 def by_name(bound: inspect.BoundArguments) -> dict[str, Any]:
@@ -130,8 +145,13 @@ def _open_run(  # noqa: PLR0913 - what a call is made of
     passage = Passage(crossing, None)
     if player is not None:
         recorded = player.begin_run(scope.live, request)
+        given = arguments
         if recorded is not None and point.rewrite is not None:
-            passage.bound = _rewritten(bound, point.rewrite(arguments, recorded))
+            arguments = point.rewrite(arguments, recorded)
+        if point.isolate is not None:
+            arguments = point.isolate(arguments, player.memory)
+        if arguments is not given:
+            passage.bound = _rewritten(bound, arguments)
         crossing.told = _tell_run(player, scope.live, read_result)
     return passage
 

@@ -92,6 +92,8 @@ class Kind(StrEnum):
     """Not a call of its own: an exception that the framework swallows inside the tool call around it."""
     OUTCOME = "outcome"
     """Not a call of its own: what the run around it comes to, where the run's own call returns something else."""
+    MEMORY = "memory"
+    """Not recorded: a look at what an agent keeps between its runs, or a change of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,11 +198,13 @@ class Point:
     native result from a recorded one; the arguments hold the instance as ``self``. ``raise_again(error, arguments)``
     raises what the library itself raises before a tool's own code runs, where the recorded error is of that kind. For
     runs, ``rewrite(arguments, recorded)`` gives the arguments by name with the recorded ones in the place of the
-    caller's. ``work(result)`` is for a call that returns a handle at once: the task or future whose end is the end of
-    the call; ``block`` for one that returns a context manager, whose block is the call and whose entered value is the
-    result, and ``read_begun(entered)`` reads what has come to be known by then. Exceptions whose class names stand in
-    ``control_flow`` are no errors: the call is interrupted, or what ``read_control_flow(exception)`` says; in ``errors``
-    their category is given.
+    caller's; ``isolate(arguments, memory)``, with the instance as ``self``, with a store of the replay's own in the
+    place of the agent's, so that a replay neither reads nor writes what outlives it (``memory`` lives as long as it).
+    ``work(result)`` is for a call that returns a handle at once: the task or future whose end is the end of the call;
+    ``block`` for one that returns a context manager, whose block is the call and whose entered value is the result, and
+    ``read_begun(entered)`` reads what has come to be known by then. Exceptions whose class names stand in
+    ``control_flow`` are no errors: the call is interrupted, or what ``read_control_flow(exception)`` says; in
+    ``errors`` their category is given.
     """
 
     target: str
@@ -210,6 +214,7 @@ class Point:
     rebuild: Callable[[ToolResult, Mapping[str, Any]], Any] | None = None
     raise_again: Callable[[RecordedError, Mapping[str, Any]], None] | None = None
     rewrite: Callable[[Mapping[str, Any], Mapping[str, Json]], Mapping[str, Any]] | None = None
+    isolate: Callable[[Mapping[str, Any], dict[Any, Any]], Mapping[str, Any]] | None = None
     work: Callable[[Any], Awaitable[Any] | None] | None = None
     block: bool = False
     read_begun: Callable[[Any], Begun] | None = None
@@ -299,6 +304,9 @@ class Player(Protocol):
 
     The boundary calls it from any thread; ``run`` is None for calls outside every run.
     """
+
+    memory: dict[Any, Any]
+    """What frameworks keep for the length of this replay."""
 
     def begin_run(self, run: LiveRun, request: RunRequest) -> Mapping[str, Json] | None:
         """A run starts; what comes back are the recorded arguments that beat the caller's, or None."""

@@ -59,6 +59,7 @@ class SessionPlayer:
     ) -> None:
         self.session = session
         self.baseline = session.id
+        self.memory: dict[Any, Any] = {}
         self._casting = Casting(Recording(session, run))
         self._redact = redact
         self._on_event = on_event
