@@ -21,6 +21,9 @@ class Listed:
 LISTED = (
     Listed("hand_written", "openai", "a"),
     Listed("openai_agents", "agents", "a"),
+    Listed("anthropic_runner", "anthropic", "a"),
+    Listed("langgraph", "langchain", "a"),
+    Listed("pydantic_ai", "pydantic_ai", "a"),
 )
 
 
