@@ -124,6 +124,26 @@ def test_what_failed_is_said_with_place_and_reason_and_the_rest_is_written(
     assert len(load_sessions(out)) == 2
 
 
+@pytest.mark.parametrize("parts", [1.5, None, "text", {}, [None, 3, {"type": 5}, []]])
+def test_messages_of_a_form_that_we_never_write_cost_only_themselves(parts: Any, tmp_path: Path) -> None:
+    path = tmp_path / "traces.jsonl"
+    odd = json.dumps([{"role": "user", "parts": parts}, HI])
+    call = ours(2, model([HI], HO), 1, also={names.INPUT_MESSAGES: odd, names.OUTPUT_MESSAGES: odd})
+    run_span = ours(1, RunRecord(run_id=span_id(1), path="root"), also={names.INPUT_MESSAGES: odd})
+    path.write_text(line(run_span, call) + line(ours(3, model([HI], HO), trace="b" * 32)))
+    conversion = convert_files([str(path)])
+    assert (len(conversion.sessions), conversion.faults) == (2, ())
+    assert all(read_session(write_session(one)) == one for one in conversion.sessions)
+
+
+def test_half_a_surrogate_pair_that_we_recorded_is_the_replacement_character_in_the_document(tmp_path: Path) -> None:
+    path = tmp_path / "traces.jsonl"
+    path.write_text(line(ours(1, ToolRecord("t", arguments={"a\ud800": "\ud83d"}, result=["x\udc00"]))))
+    (session,) = convert_files([str(path)]).sessions
+    (call,) = read_session(write_session(session)).runs[0].tool_calls()
+    assert (call.arguments, call.result) == ({"a\ufffd": "\ufffd"}, ["x\ufffd"])
+
+
 def test_a_place_that_cannot_be_written_is_said(
     traces: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

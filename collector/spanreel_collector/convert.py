@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pydantic import ValidationError
@@ -52,12 +52,27 @@ def convert(batches: Iterable[Batch]) -> Conversion:
         skipped["spans of no known dialect"] += placed.dialect is None
         traces[span.trace_id].append(placed)
     sessions = []
-    for one in group(repair(tuple(trace)) for trace in traces.values()):
+    for one in group(_repaired(traces, faults)):
         try:
             sessions.append(assemble(one))
-        except ValidationError as error:
-            faults.append(Fault(f"session of {one.kind} {one.value!r}", str(error.errors()[0]["msg"])))
+        except Exception as error:  # noqa: BLE001 - as in _place: a bad session costs only itself
+            faults.append(Fault(f"session of {one.kind} {one.value!r}", _said(error)))
     return Conversion(tuple(sessions), tuple(faults), {kind: count for kind, count in skipped.items() if count})
+
+
+def _repaired(traces: Mapping[str, Sequence[Placed]], faults: list[Fault]) -> Iterator[tuple[Placed, ...]]:
+    """The traces put right; one that cannot be goes on as it came, and is reported."""
+    for trace_id, spans in traces.items():
+        trace = tuple(spans)
+        try:
+            trace = repair(trace)
+        except Exception as error:  # noqa: BLE001 - as in _place: a bad trace costs only its own repair
+            faults.append(Fault(f"trace {trace_id}", f"could not be put right: {_said(error)}"))
+        yield trace
+
+
+def _said(error: Exception) -> str:
+    return str(error.errors()[0]["msg"]) if isinstance(error, ValidationError) else f"{type(error).__name__}: {error}"
 
 
 def _place(span: RawSpan, arrival: int, faults: list[Fault]) -> Placed:

@@ -6,10 +6,9 @@ import base64
 import json
 import math
 import re
-from typing import Any
-
 import pydantic_core
 
+from spanreel.json_text import without_surrogates
 from spanreel.model import Json
 
 DEEPEST = 190
@@ -18,7 +17,6 @@ DEEPEST = 190
 _TOKENS = re.compile(r'"(?:[^"\\]|\\.)*\\?"?|[\[\]{}]', re.DOTALL)
 """A string, whole or cut off at the end, or a bracket."""
 _NAMES = {math.inf: "Infinity", -math.inf: "-Infinity"}
-_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def parse(text: str | bytes) -> Json:
@@ -33,7 +31,7 @@ def parse(text: str | bytes) -> Json:
         if "hex escape" not in str(error) and "surrogate" not in str(error):
             raise
     try:
-        return _without_surrogates(json.loads(text))
+        return without_surrogates(json.loads(text))
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
 
@@ -98,13 +96,3 @@ def plain(value: Json) -> Json:
 def canonical(value: Json) -> str:
     """A text that is equal for equal JSON values, whatever the order of keys."""
     return json.dumps(value, sort_keys=True, ensure_ascii=False, default=repr, separators=(",", ":"))
-
-
-def _without_surrogates(value: Any) -> Json:
-    if isinstance(value, str):
-        return _SURROGATES.sub("\ufffd", value)
-    if isinstance(value, dict):
-        return {_SURROGATES.sub("\ufffd", key): _without_surrogates(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_without_surrogates(item) for item in value]
-    return value

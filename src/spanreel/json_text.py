@@ -8,12 +8,15 @@ from __future__ import annotations
 import base64
 import json
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import pydantic_core
 
 from spanreel.model import Json
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def encode(value: Any) -> str:
@@ -29,7 +32,7 @@ def encode(value: Any) -> str:
 
 
 def decode(text: str) -> Json:
-    """The value of a JSON text.
+    """The value of a JSON text; half a surrogate pair, which no document can hold, becomes U+FFFD.
 
     Raises:
         ValueError: it is not JSON.
@@ -38,9 +41,18 @@ def decode(text: str) -> Json:
         return pydantic_core.from_json(text)
     except ValueError:
         try:
-            return json.loads(text)
+            return without_surrogates(json.loads(text))
         except RecursionError as error:
             raise ValueError("JSON nested too deep") from error
+
+
+def without_surrogates(value: Any) -> Json:
+    """The value with U+FFFD in the place of each half of a surrogate pair."""
+    if isinstance(value, str):
+        return value if value.isascii() else _SURROGATES.sub("\ufffd", value)
+    if isinstance(value, dict):
+        return {_SURROGATES.sub("\ufffd", key): without_surrogates(item) for key, item in value.items()}
+    return [without_surrogates(item) for item in value] if isinstance(value, list) else value
 
 
 def _marker(value: object) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from spanreel import conventions as names
 from spanreel import wire
-from spanreel.model import Json, ModelRecord, Record, RunRecord
+from spanreel.model import Json, Message, ModelRecord, Record, RunRecord
 from spanreel_collector.span import Attributes, RawSpan
 
 NAME = "spanreel"
@@ -82,13 +82,34 @@ def _checked(record: Record | None) -> Record | None:
     if isinstance(record, RunRecord):
         words: tuple[Json, ...] = record.argv or ()
         argv = record.argv if all(isinstance(word, str) for word in words) else None
-        return replace(record, argv=argv, callable=record.callable if isinstance(record.callable, str) else None)
+        named = record.callable if isinstance(record.callable, str) else None
+        return replace(
+            record, argv=argv, callable=named, input=_messages(record.input), output=_messages(record.output)
+        )
     if isinstance(record, ModelRecord):
         given: Mapping[str, Json] = record.headers
         headers = {name: value for name, value in given.items() if isinstance(value, str)}
         answer = record.answer
         if answer is not None:
             chunks: tuple[Json, ...] = answer.chunks
-            answer = replace(answer, chunks=tuple(chunk for chunk in chunks if isinstance(chunk, list)))
-        return replace(record, headers=headers, answer=answer)
+            answer = replace(
+                answer,
+                messages=_messages(answer.messages),
+                chunks=tuple(chunk for chunk in chunks if isinstance(chunk, list)),
+            )
+        request = replace(record.request, messages=_messages(record.request.messages))
+        return replace(record, headers=headers, request=request, answer=answer)
     return record
+
+
+def _messages(written: tuple[Message, ...]) -> tuple[Message, ...]:
+    """The messages that have a role and parts, and of their parts those that say their type."""
+    return tuple(
+        {**message, "parts": [part for part in message["parts"] if _is_part(part)]}
+        for message in written
+        if isinstance(message.get("role"), str) and isinstance(message.get("parts"), list)
+    )
+
+
+def _is_part(part: object) -> bool:
+    return isinstance(part, dict) and isinstance(part.get("type"), str)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
+from spanreel.json_text import without_surrogates
 from spanreel.model import Json
 from spanreel.snapshot import snapshot
 
@@ -56,7 +57,8 @@ def canonical_json(value: Json) -> Json:
         return [canonical_json(item) for item in value]
     if isinstance(value, float) and value.is_integer() and abs(value) < EXACT:
         return int(value)
-    return value
+    # Documents cannot hold half a surrogate pair, so that the recorded side has lost it.
+    return without_surrogates(value)
 
 
 def canonical_arguments(arguments: Any, schema: Json = None) -> Json:
