@@ -32,6 +32,11 @@ def test_doctor_names_the_setting_that_cannot_be_read() -> None:
     assert done.stderr.startswith("spanreel: SPANREEL_CAPTURE is 'some'")
 
 
+def test_a_library_that_comes_under_another_name_is_there() -> None:
+    (line,) = examine_library("pydantic-ai", ["pydantic_ai.agent:Agent.iter"])
+    assert line.startswith("  wrapped: pydantic-ai ")
+
+
 def test_a_library_that_is_absent_is_said_to_be_absent() -> None:
     assert list(examine_library("no-such-library", ["no_such:Thing.do"])) == ["  absent: no-such-library"]
 

@@ -9,7 +9,7 @@ import importlib
 import platform
 import sys
 from collections.abc import Iterable, Iterator
-from importlib.metadata import PackageNotFoundError, distributions, version
+from importlib.metadata import PackageNotFoundError, distributions, packages_distributions, version
 from typing import Final
 
 from spanreel.clients import CLIENTS
@@ -68,7 +68,8 @@ def known_targets() -> dict[str, list[str]]:
 
 def examine_library(library: str, targets: Iterable[str]) -> Iterator[str]:
     """One library's lines: its release and what is wrapped in it, or that it is not installed."""
-    release = installed_release(library)
+    targets = list(targets)
+    release = installed_release(library) or release_with_module(targets[0].partition(":")[0].partition(".")[0])
     if release is None:
         yield f"  absent: {library}"
         return
@@ -90,6 +91,11 @@ def installed_release(distribution: str) -> str | None:
         return version(distribution)
     except PackageNotFoundError:
         return None
+
+
+def release_with_module(module: str) -> str | None:
+    """The installed release that brings a module: pydantic-ai comes as pydantic-ai-slim too."""
+    return next((installed_release(name) for name in packages_distributions().get(module, ())), None)
 
 
 def peers() -> set[str]:
