@@ -81,6 +81,8 @@ def write_tool_call(placed: Placed, request: Asked | None, models: list[Placed])
         told = requests.answer_to(request, models)
         if told is not requests.MISSING:
             result, fidelity["result"] = told, Fidelity.RECONSTRUCTED
+    if request is not None:
+        arguments = _by_name(arguments, request.arguments)
     position = record.position if record.position is not None else request.position if request else 0
     unfinished = placed.span.end == 0 and record.error is None
     return ToolCall(
@@ -100,6 +102,13 @@ def write_tool_call(placed: Placed, request: Asked | None, models: list[Placed])
         ended_at=timestamp(placed.span.end),
         fidelity=fidelity,
     )
+
+
+def _by_name(arguments: Json, asked: Json) -> Json:
+    """A bare argument under the name that it was asked by: LangChain tells a tool with one argument its value alone."""
+    if isinstance(asked, dict) and len(asked) == 1 and arguments in asked.values():
+        return asked
+    return arguments
 
 
 def _requested_by(model: Placed, position: int) -> RequestedBy:

@@ -13,6 +13,7 @@ from spanreel.session import Session
 from spanreel_collector import dialects
 from spanreel_collector.assemble import assemble, group
 from spanreel_collector.facts import read_session
+from spanreel_collector.merging import join_views
 from spanreel_collector.repair import drop_redelivered, join_logs, repair
 from spanreel_collector.sources.files import read_file
 from spanreel_collector.span import Batch, Fault, RawLog, RawSpan
@@ -77,18 +78,18 @@ def _said(error: Exception) -> str:
 
 def _place(span: RawSpan, arrival: int, faults: list[Fault]) -> Placed:
     """The span with what it says; one that its dialect fails on is kept as a grouping span, and reported."""
-    dialect = dialects.find(span)
+    spoken = dialects.find(span)
     record: Record | None = None
-    if dialect is not None:
+    for dialect in spoken:
         try:
-            record = dialect.read(span)
+            record = join_views(record, dialect.read(span))
         except Exception as error:  # noqa: BLE001 a dialect reads what strangers wrote: a bad span costs only itself
             reason = f"not readable as {dialect.NAME}: {type(error).__name__}: {error}"
             faults.append(Fault(f"{span.place} ({span.name!r})", reason))
     return Placed(
         span=span,
         record=record,
-        dialect=dialect.NAME if dialect is not None else None,
+        dialect=spoken[0].NAME if spoken else None,
         id=span.span_id,
         parent=span.parent_id,
         arrival=arrival,

@@ -7,28 +7,40 @@ from collections.abc import Iterable
 from typing import Any
 
 from spanreel import conventions as names
-from spanreel.model import SessionInfo
+from spanreel.model import Json, SessionInfo
 from spanreel_collector.dialects import values
-from spanreel_collector.span import RawSpan
+from spanreel_collector.span import Attributes, RawSpan
 
 _RESPONSE_PREFIX = "resp_"
+_OPENINFERENCE_METADATA = "metadata"
+_SESSION_IDS = (names.CONVERSATION_ID, "session.id", "metadata.sessionId")
+_SESSION_IDS_IN_METADATA = ("session_id", "thread_id", "conversation_id", "sessionId", "threadId")
+_STEPS_OWN = ("langgraph_", "ls_", "lc_", "checkpoint_ns", "__pregel")
 
 
 def read_session(span: RawSpan) -> SessionInfo:
     """The session's id, user, name, tags and metadata, as far as the span says them."""
     attributes = span.attributes
-    metadata, _ = values.decode(attributes.get(names.SESSION_METADATA))
-    conversation = values.text(attributes, names.CONVERSATION_ID)
-    if conversation and conversation.startswith(_RESPONSE_PREFIX):
-        # Microsoft's Agent Framework puts the previous response's id here, which changes with every call.
-        conversation = None
+    metadata = {**_metadata(attributes, _OPENINFERENCE_METADATA), **_metadata(attributes, names.SESSION_METADATA)}
+    found = (values.text(attributes, key) for key in _SESSION_IDS)
+    named = (values.text(metadata, key) for key in _SESSION_IDS_IN_METADATA)
+    # Microsoft's Agent Framework puts the previous response's id there, which changes with every call.
+    ids = [one for one in (*found, *named) if one and not one.startswith(_RESPONSE_PREFIX)]
     return SessionInfo(
-        id=conversation,
-        user_id=values.text(attributes, names.USER_ID),
+        id=next(iter(ids), None),
+        user_id=values.text(attributes, names.USER_ID) or values.text(metadata, "user_id"),
         name=values.text(attributes, names.SESSION_NAME),
-        tags=tuple(values.texts(attributes, names.SESSION_TAGS)),
-        metadata=metadata if isinstance(metadata, dict) else {},
+        tags=tuple(tag for key in (names.SESSION_TAGS, "tag.tags") for tag in values.texts(attributes, key)),
+        metadata=metadata,
     )
+
+
+def _metadata(attributes: Attributes, key: str) -> dict[str, Json]:
+    """The user's metadata under a key, without what LangChain puts beside it for each of its steps."""
+    found, _ = values.decode(attributes.get(key))
+    if not isinstance(found, dict):
+        return {}
+    return {name: value for name, value in found.items() if not name.startswith(_STEPS_OWN)}
 
 
 def merge_sessions(sessions: Iterable[SessionInfo]) -> SessionInfo:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import fields, replace
 from typing import Any, TypeVar
 
-from spanreel.model import Answer, Fidelity, ModelRecord, Record, RunRecord, Status, ToolRecord, Usage
+from spanreel.model import Answer, Fidelity, Message, ModelRecord, Record, RunRecord, Status, ToolRecord, Usage
 from spanreel_collector.trace import Placed
 
 _T = TypeVar("_T")
@@ -16,6 +17,12 @@ def fill_run(placed: Placed, other: Placed) -> Placed:
     record, said = placed.record, other.record
     if not isinstance(record, RunRecord) or not isinstance(said, RunRecord):
         return placed
+    session = placed.session if placed.session.id else other.session
+    return replace(placed, record=fill_run_record(record, said), session=session)
+
+
+def fill_run_record(record: RunRecord, said: RunRecord) -> RunRecord:
+    """The run with what only the other record says of it."""
     fidelity = dict(record.fidelity)
     for field in ("input", "output"):
         if not getattr(record, field) and getattr(said, field):
@@ -25,8 +32,9 @@ def fill_run(placed: Placed, other: Placed) -> Placed:
     filled = _fill(record, said, ("input", "output", "arguments", "argv", "callable", "error"))
     if record.status is Status.OK and said.status not in (Status.OK, Status.UNFINISHED):
         filled = replace(filled, status=said.status)
-    session = placed.session if placed.session.id else other.session
-    return replace(placed, record=replace(filled, fidelity=fidelity), session=session)
+    if record.agent.name is None and said.agent.name is not None:
+        filled = replace(filled, agent=said.agent)
+    return replace(filled, fidelity=fidelity)
 
 
 def fill_tool(record: Record | None, other: ToolRecord) -> Record | None:
@@ -61,6 +69,41 @@ def fill_model(record: Record | None, other: Record | None) -> Record | None:
         fidelity.pop("output", None)
     filled = _fill(record, other, ("provider", "host", "port", "run_id", "turn_index"))
     return replace(filled, request=request, answer=answer, fidelity=fidelity)
+
+
+def join_views(first: Record | None, second: Record | None) -> Record | None:
+    """What one span says in two vocabularies: what the first lacks comes from the second, lists of messages whole.
+
+    Of two lists the one that tells more is taken, never members of both. Where they differ in what the span is, the
+    second is the one that says it by a word of its own.
+    """
+    if first is None or second is None:
+        return first or second
+    if isinstance(first, ModelRecord) and isinstance(second, ModelRecord):
+        told = (first.request.messages, ({"parts": first.request.instructions},))
+        if _tells(*told) < _tells(second.request.messages, ({"parts": second.request.instructions},)):
+            emptied = replace(first.request, messages=(), instructions=())
+            first = replace(first, request=emptied, fidelity=_with_state(first, second, "input"))
+        if first.answer and second.answer and _tells(first.answer.messages) < _tells(second.answer.messages):
+            answer = replace(first.answer, messages=second.answer.messages)
+            first = replace(first, answer=answer, fidelity=_with_state(first, second, "output"))
+        return fill_model(first, second)
+    if isinstance(first, ToolRecord) and isinstance(second, ToolRecord):
+        return fill_tool(first, second)
+    if isinstance(first, RunRecord) and isinstance(second, RunRecord):
+        return fill_run_record(first, second)
+    return second
+
+
+def _tells(*lists: Iterable[Message]) -> int:
+    parts = [part for messages in lists for message in messages for part in message.get("parts") or ()]
+    return len(parts)
+
+
+def _with_state(record: ModelRecord, other: ModelRecord, field: str) -> dict[str, Fidelity]:
+    """The record's fidelity, with this field's state as the other has it."""
+    kept = {name: state for name, state in record.fidelity.items() if name != field}
+    return {**kept, field: other.fidelity[field]} if field in other.fidelity else kept
 
 
 def has_answer(record: ModelRecord) -> bool:

@@ -15,6 +15,7 @@ from spanreel_collector.folding import (
     fold_wrappers,
 )
 from spanreel_collector.merging import fill_run
+from spanreel_collector.rounds import drop_lone_servers, settle_steps, split_rounds
 from spanreel_collector.span import RawLog, RawSpan
 from spanreel_collector.trace import Placed, Trace, moved
 
@@ -115,11 +116,13 @@ def adopt_orphans(trace: Trace) -> Trace:
     return (*made.values(), *adopted)
 
 
-# The order has a meaning: circles are cut before anybody goes up, starts become runs before orphans look for theirs,
-# and views are folded before attempts, which are counted.
+# The order has a meaning: circles are cut before anybody goes up, steps settled before runs are looked for, starts
+# become runs before orphans look for theirs, and views are folded before attempts, which are counted.
 REPAIRS: tuple[Callable[[Trace], Trace], ...] = (
     order,
     cut_circles,
+    settle_steps,
+    drop_lone_servers,
     settle_starts,
     adopt_orphans,
     cut_circles,
@@ -128,6 +131,7 @@ REPAIRS: tuple[Callable[[Trace], Trace], ...] = (
     fold_nested_tools,
     fold_native_runs,
     fold_wrappers,
+    split_rounds,
     cut_circles,
     order,
 )

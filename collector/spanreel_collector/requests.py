@@ -120,7 +120,7 @@ _KEYS: tuple[_Key, ...] = (
 def answer_to(request: Asked, models: list[Placed]) -> Json:
     """What the model was told that the requested call had answered, or `MISSING`."""
     if request.call_id is None:
-        return MISSING
+        return _answer_in_place(request, models)
     for placed in models[request.model + 1 :]:
         record = placed.record
         if isinstance(record, ModelRecord):
@@ -128,6 +128,18 @@ def answer_to(request: Asked, models: list[Placed]) -> Json:
                 if part.get("type") == "tool_call_response" and part.get("id") == request.call_id:
                     return part.get("response", MISSING)
     return MISSING
+
+
+def _answer_in_place(request: Asked, models: list[Placed]) -> Json:
+    """Of calls without ids: the answer in the same place of those that the next request ends with, none having one."""
+    following = models[request.model + 1].record if len(models) > request.model + 1 else None
+    answers: list[Json] = []
+    for message in reversed(following.request.messages if isinstance(following, ModelRecord) else ()):
+        parts = list(_parts((message,)))
+        if not parts or any(part.get("type") != "tool_call_response" or part.get("id") for part in parts):
+            break
+        answers = [*(part.get("response", MISSING) for part in parts), *answers]
+    return answers[request.position] if len(answers) > request.position else MISSING
 
 
 def earlier_rounds(model: Placed) -> list[tuple[Asked, Json]]:

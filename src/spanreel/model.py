@@ -179,7 +179,10 @@ class SessionInfo:
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """A run, or (``started_only``) what was known when it started. ``result`` is absent where fidelity says so."""
+    """A run, or (``started_only``) what was known when it started. ``result`` is absent where fidelity says so.
+
+    ``outermost_only`` is a step of a framework's, which is a run only where no run stands around it.
+    """
 
     run_id: str | None = None
     path: str | None = None
@@ -194,6 +197,7 @@ class RunRecord:
     error: Error | None = None
     started_only: bool = False
     sees_tools: bool = False
+    outermost_only: bool = False
     fidelity: Mapping[str, Fidelity] = field(default_factory=dict)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from spanreel.model import Record
-from spanreel_collector.dialects import genai, spanreel
+from spanreel_collector.dialects import genai, openinference, spanreel
 from spanreel_collector.span import RawSpan
 
 
@@ -23,10 +23,12 @@ class Dialect(Protocol):
         ...
 
 
-# The first that speaks wins: our own spans carry the GenAI conventions' names too.
-DIALECTS: tuple[Dialect, ...] = (spanreel, genai)
+# Who speaks first is believed first: our own spans carry the GenAI conventions' names too, and what a library says by
+# itself is more exact than what a processor of OpenInference made of it.
+DIALECTS: tuple[Dialect, ...] = (spanreel, genai, openinference)
 
 
-def find(span: RawSpan) -> Dialect | None:
-    """The dialect that a span is written in."""
-    return next((dialect for dialect in DIALECTS if dialect.speaks(span)), None)
+def find(span: RawSpan) -> tuple[Dialect, ...]:
+    """The dialects that a span is written in; ours alone where it is ours."""
+    found = tuple(dialect for dialect in DIALECTS if dialect.speaks(span))
+    return (spanreel,) if spanreel in found else found

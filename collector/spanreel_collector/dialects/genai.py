@@ -5,13 +5,10 @@ Usage is read on model calls only: on agents it repeats that of the calls below 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from spanreel import conventions as names
 from spanreel.model import (
     Agent,
     Answer,
-    Error,
     ErrorCategory,
     Fidelity,
     Json,
@@ -21,7 +18,6 @@ from spanreel.model import (
     Record,
     Request,
     RunRecord,
-    Status,
     ToolKind,
     ToolRecord,
     Usage,
@@ -111,7 +107,7 @@ def _read_model(span: RawSpan, operation: Operation) -> ModelRecord:
     messages, input_fidelity = values.messages(attributes.get(names.INPUT_MESSAGES))
     instructions, _ = values.parts(attributes.get(names.SYSTEM_INSTRUCTIONS))
     tools, tools_fidelity = values.tools(attributes.get(names.TOOL_DEFINITIONS))
-    error = _read_error(span, ErrorCategory.MODEL)
+    error = values.failure(span, ErrorCategory.MODEL)
     answer, output_fidelity = _read_answer(attributes)
     fidelity = {"input": input_fidelity, "output": output_fidelity, "tools": tools_fidelity}
     if tools_fidelity is Fidelity.ABSENT and names.TOOL_DEFINITIONS not in attributes:
@@ -135,7 +131,7 @@ def _read_model(span: RawSpan, operation: Operation) -> ModelRecord:
         port=values.integer(attributes, names.SERVER_PORT),
         time_to_first_chunk=values.number(attributes, names.RESPONSE_TIME_TO_FIRST_CHUNK),
         error=error,
-        status=_status(error),
+        status=values.status_of(error),
         raw_request=_unread(attributes, names.INPUT_MESSAGES, input_fidelity),
         raw_response=_unread(attributes, names.OUTPUT_MESSAGES, output_fidelity),
         fidelity={field: state for field, state in fidelity.items() if state is not Fidelity.WHOLE},
@@ -174,13 +170,7 @@ def _read_usage(attributes: Attributes) -> Usage | None:
     usage = Usage(
         **{field: values.integer(attributes, *keys) for field, keys in _USAGE.items()},
     )
-    if usage == Usage():
-        return None
-    cached = (usage.cache_read_tokens or 0) + (usage.cache_write_tokens or 0)
-    if usage.input_tokens is not None and cached > usage.input_tokens:
-        # More from the cache than in all: the writer counted the provider's way, without what was cached.
-        return replace(usage, input_tokens=usage.input_tokens + cached)
-    return usage
+    return values.whole_usage(usage) if usage != Usage() else None
 
 
 def _read_settings(attributes: Attributes) -> dict[str, Json]:
@@ -195,14 +185,14 @@ def _read_run(span: RawSpan, operation: str) -> RunRecord:
     attributes = whole_attributes(span)
     messages, input_fidelity = values.messages(attributes.get(names.INPUT_MESSAGES))
     output, output_fidelity = values.messages(attributes.get(names.OUTPUT_MESSAGES))
-    error = _read_error(span, ErrorCategory.OTHER)
+    error = values.failure(span, ErrorCategory.OTHER)
     fidelity = {"input": input_fidelity, "output": output_fidelity}
     return RunRecord(
         # A workflow's name is not an agent's; a workflow that holds one agent is folded into it.
         agent=Agent() if operation == "invoke_workflow" else _read_agent(attributes),
         input=messages,
         output=output,
-        status=_status(error),
+        status=values.status_of(error),
         error=error,
         fidelity={field: state for field, state in fidelity.items() if state is not Fidelity.WHOLE},
     )
@@ -210,7 +200,7 @@ def _read_run(span: RawSpan, operation: str) -> RunRecord:
 
 def _read_tool(span: RawSpan, operation: str) -> ToolRecord:
     attributes = whole_attributes(span)
-    error = _read_error(span, ErrorCategory.TOOL)
+    error = values.failure(span, ErrorCategory.TOOL)
     arguments_key, result_key, name = names.TOOL_CALL_ARGUMENTS, names.TOOL_CALL_RESULT, None
     kind = _KINDS.get(attributes.get(names.TOOL_TYPE) or "", ToolKind.FUNCTION)
     if operation == "retrieval":
@@ -228,7 +218,7 @@ def _read_tool(span: RawSpan, operation: str) -> ToolRecord:
         call_id=values.text(attributes, names.TOOL_CALL_ID),
         kind=kind,
         description=values.text(attributes, names.TOOL_DESCRIPTION),
-        status=_status(error),
+        status=values.status_of(error),
         error=error,
         fidelity={field: state for field, state in fidelity.items() if state is not Fidelity.WHOLE},
     )
@@ -244,29 +234,6 @@ def _read_agent(attributes: Attributes) -> Agent:
         values.text(attributes, names.AGENT_ID),
         values.text(attributes, names.AGENT_VERSION),
     )
-
-
-def _read_error(span: RawSpan, category: ErrorCategory) -> Error | None:
-    kind = values.text(span.attributes, names.ERROR_TYPE)
-    if span.status != 2 and kind is None:
-        return None
-    message = span.status_message or None
-    for event in span.events:
-        if event.name == "exception":
-            kind = kind or values.text(event.attributes, "exception.type")
-            message = message or values.text(event.attributes, "exception.message")
-    kind = kind or "error"
-    if kind.rsplit(".", 1)[-1] in ("CancelledError", "cancelled"):
-        category = ErrorCategory.CANCELLED
-    elif "timeout" in kind.lower():
-        category = ErrorCategory.TIMEOUT
-    return Error(category, kind, message)
-
-
-def _status(error: Error | None) -> Status:
-    if error is None:
-        return Status.OK
-    return Status.CANCELLED if error.category is ErrorCategory.CANCELLED else Status.ERROR
 
 
 def _unread(attributes: Attributes, key: str, fidelity: Fidelity) -> str | None:

@@ -1,14 +1,17 @@
-"""Attribute values as dialects meet them: typed look-ups, JSON in strings, messages; with their fidelity."""
+"""Attribute values as dialects meet them: typed look-ups, JSON in strings, messages, failures; with their fidelity."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from spanreel.model import Fidelity, Json, Message, ToolDefinition
+from spanreel.model import Error, ErrorCategory, Fidelity, Json, Message, Status, ToolDefinition, Usage
 from spanreel_collector import json_text
-from spanreel_collector.span import Attributes
+from spanreel_collector.span import Attributes, RawSpan
 
 _ROLES = {"model": "assistant", "ai": "assistant", "human": "user", "developer": "system"}
+_PARAMETERS = ("input_schema", "inputSchema", "parameters_json_schema")
+"""What Anthropic, the AI SDK and Google call a tool's parameters."""
 
 
 def text(attributes: Attributes, *keys: str) -> str | None:
@@ -60,6 +63,60 @@ def decode(value: Json) -> tuple[Json, Fidelity]:
         return value, Fidelity.TRUNCATED if json_text.is_cut(error) else Fidelity.WHOLE
 
 
+def role(name: str) -> str:
+    """The role of a message by the conventions' names."""
+    return _ROLES.get(name, name)
+
+
+def arguments(value: Json) -> Json:
+    """Arguments of a tool call, which some writers encode twice."""
+    found, _ = decode(value)
+    again, _ = decode(found) if isinstance(found, str) and found != value else (found, None)
+    return again if isinstance(again, dict) else found
+
+
+def unwrap_result(text: str) -> Json:
+    """A tool's result as a message tells it, out of the AI SDK's ``{"type": "text", "value"}``."""
+    found, _ = decode(text)
+    if isinstance(found, dict) and set(found) == {"type", "value"} and found["type"] in ("text", "json"):
+        return found["value"]
+    return text
+
+
+def whole_usage(usage: Usage) -> Usage:
+    """The usage with cached tokens in the input: where the cache gave more than all, the writer left them out."""
+    cached = (usage.cache_read_tokens or 0) + (usage.cache_write_tokens or 0)
+    if usage.input_tokens is not None and cached > usage.input_tokens:
+        return replace(usage, input_tokens=usage.input_tokens + cached)
+    return usage
+
+
+def failure(span: RawSpan, category: ErrorCategory) -> Error | None:
+    """How the span failed, by its status, ``error.type`` and exception event; None where it did not."""
+    kind = text(span.attributes, "error.type")
+    if span.status != 2 and kind is None:
+        return None
+    message = span.status_message or None
+    for event in span.events:
+        if event.name == "exception":
+            kind = kind or text(event.attributes, "exception.type")
+            message = message or text(event.attributes, "exception.message")
+    kind = kind or "error"
+    if kind.rsplit(".", 1)[-1] in ("CancelledError", "cancelled"):
+        category = ErrorCategory.CANCELLED
+    elif "timeout" in kind.lower():
+        category = ErrorCategory.TIMEOUT
+    # OpenInference's status repeats the exception's name.
+    return Error(category, kind, message and message.removeprefix(f"{kind.rsplit('.', 1)[-1]}: "))
+
+
+def status_of(error: Error | None) -> Status:
+    """How a call ended that failed so."""
+    if error is None:
+        return Status.OK
+    return Status.CANCELLED if error.category is ErrorCategory.CANCELLED else Status.ERROR
+
+
 def messages(value: Json) -> tuple[tuple[Message, ...], Fidelity]:
     """The messages of a messages attribute; of one that was cut off, those parts that are whole."""
     items, fidelity = _items(value, parts_depth=4)
@@ -77,8 +134,24 @@ def parts(value: Json) -> tuple[tuple[dict[str, Json], ...], Fidelity]:
 def tools(value: Json) -> tuple[tuple[ToolDefinition, ...], Fidelity]:
     """The tool definitions of an attribute, in one form whatever the nesting."""
     items, fidelity = _items(value, parts_depth=2)
-    read = tuple(_tool(item) for item in items if isinstance(item, dict) and item)
+    read = tuple(tool_definition(item) for item in items if isinstance(item, dict) and item)
     return read, Fidelity.ABSENT if not read else fidelity
+
+
+def tool_definition(item: dict[str, Any]) -> ToolDefinition:
+    """A tool definition in one form, whichever provider's it came in."""
+    inner = item.get("function")
+    flat = (
+        {**{key: value for key, value in item.items() if key != "function"}, **inner}
+        if isinstance(inner, dict)
+        else item
+    )
+    read = {key: value for key, value in flat.items() if value is not None}
+    for other in _PARAMETERS:
+        if other in read and "parameters" not in read:
+            read["parameters"] = read.pop(other)
+    read.setdefault("type", "function")
+    return read
 
 
 def _items(value: Json, parts_depth: int) -> tuple[list[Any], Fidelity]:
@@ -117,7 +190,7 @@ def _drop_cut(items: list[Any], depth: int, parts_depth: int) -> None:
 def _message(item: Any) -> Message | None:
     if not isinstance(item, dict) or not isinstance(item.get("role"), str):
         return None
-    message: Message = {"role": _ROLES.get(item["role"], item["role"]), "parts": _message_parts(item)}
+    message: Message = {"role": role(item["role"]), "parts": _message_parts(item)}
     if message["role"] != item["role"]:
         message["provider_fields"] = {"role": item["role"]}
     for key in ("name", "finish_reason"):
@@ -145,16 +218,4 @@ def _part(part: dict[str, Any]) -> dict[str, Json]:
         result = read.pop("result", None)
         if read.get("response") is None:
             read["response"] = result
-    return read
-
-
-def _tool(item: dict[str, Any]) -> ToolDefinition:
-    inner = item.get("function")
-    flat = (
-        {**{key: value for key, value in item.items() if key != "function"}, **inner}
-        if isinstance(inner, dict)
-        else item
-    )
-    read = {key: value for key, value in flat.items() if value is not None}
-    read.setdefault("type", "function")
     return read

@@ -1,0 +1,150 @@
+"""Messages inside ``input.value`` and ``output.value``: of LangChain, Gemini, Haystack, and in OpenAI's form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spanreel.model import Json, Message
+from spanreel_collector.dialects import values
+from spanreel_collector.dialects.openinference import reprs
+from spanreel_collector.dialects.openinference.messages import parts_of
+
+_LISTS = ("messages", "contents", "replies")
+_HISTORY = "automatic_function_calling_history"
+_WORDS = ("task", "prompt", "input", "query", "question", "user_input", "user_msg")
+_ANSWERS = ("raw", "output", "answer", "content", "response")
+
+
+def read_messages(value: Json) -> tuple[Message, ...]:
+    """The messages that a decoded value holds; none where it is of no form that is known."""
+    if isinstance(value, dict):
+        found = next((value[name] for name in _LISTS if isinstance(value.get(name), list)), None)
+        if found is None:
+            found = [value["new_message"]] if isinstance(value.get("new_message"), dict) else _inside(value)
+        value = found
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
+        value = value[0]  # LangChain's batch of one
+    read = [_message(item) for item in value] if isinstance(value, list) else []
+    return tuple(message for message in read if message is not None)
+
+
+def read_history(value: Json) -> tuple[Message, ...]:
+    """The rounds that an SDK went through by itself inside one call: google-genai's automatic function calling."""
+    history = value.get(_HISTORY) if isinstance(value, dict) else None
+    return read_messages(history) if isinstance(history, list) else ()
+
+
+def asked(value: Json) -> tuple[Message, ...]:
+    """What a run was asked: the messages in its input, else the words under one of the usual names."""
+    found = read_messages(value)
+    if found or not isinstance(value, dict):
+        return found
+    system, words = values.text(value, "system"), values.text(value, *_WORDS)
+    said = [("system", system), ("user", words)] if words else []
+    return tuple({"role": role, "parts": parts_of(text)} for role, text in said if text)
+
+
+def answered(value: Json) -> tuple[Message, ...]:
+    """What a run came to: the last message in its output, where the model said it; else the words of an answer."""
+    if isinstance(value, dict) and isinstance(value.get("content"), dict):
+        message = _message(value["content"])
+        return (message,) if message is not None else ()
+    found = read_messages(value)
+    if found:
+        return found[-1:] if found[-1]["role"] == "assistant" else ()
+    words = values.text(value, *_ANSWERS) if isinstance(value, dict) else None
+    return ({"role": "assistant", "parts": parts_of(words)},) if words else ()
+
+
+def _inside(value: dict[str, Any]) -> Json:
+    """The messages of the only component that a pipeline's data names."""
+    inner = value.get("data") if isinstance(value.get("data"), dict) else value
+    parts = [item for item in inner.values() if isinstance(item, dict)] if isinstance(inner, dict) else []
+    found = [part[name] for part in parts for name in _LISTS if isinstance(part.get(name), list)]
+    return found[0] if len(found) == 1 else None
+
+
+def _message(item: Any) -> Message | None:
+    if isinstance(item, str):
+        return _haystack(item) if item.startswith("ChatMessage(") else None
+    if not isinstance(item, dict):
+        return None
+    for inside in ("data", "kwargs"):
+        if isinstance(item.get(inside), dict) and ("type" in item or "lc" in item):
+            return _plain({"role": item.get("type"), **item[inside]})
+    return _gemini(item) if isinstance(item.get("parts"), list) else _plain(item)
+
+
+def _plain(item: dict[str, Any]) -> Message | None:
+    """A message of OpenAI's form or of LangChain's, which says ``type`` for the role and ``args`` for arguments."""
+    given = item.get("type") if item.get("role") in (None, "constructor") else item.get("role")
+    if not isinstance(given, str):
+        return None
+    role = values.role(given.removesuffix("MessageChunk").lower())
+    parts = [part for part in parts_of(item.get("content")) if part.get("type") != "tool_use"]
+    if role == "tool":
+        text_only = all(part["type"] == "text" for part in parts)
+        response: Json = "".join(str(part["content"]) for part in parts) if text_only else parts
+        parts = [{"type": "tool_call_response", "id": values.text(item, "tool_call_id"), "response": response}]
+    calls = item.get("tool_calls")
+    for call in calls if isinstance(calls, list) else []:
+        if isinstance(call, dict):
+            function = call["function"] if isinstance(call.get("function"), dict) else call
+            arguments = values.arguments(function.get("args", function.get("arguments")))
+            parts.append(_call(values.text(call, "id"), values.text(function, "name"), arguments))
+    message: Message = {"role": role, "parts": parts}
+    name = values.text(item, "name")
+    return {**message, "name": name} if name else message
+
+
+def _gemini(item: dict[str, Any]) -> Message | None:
+    parts: list[dict[str, Json]] = []
+    answers = False
+    for part in item["parts"]:
+        part = part if isinstance(part, dict) else {}  # noqa: PLW2901 the same, as far as it can be read
+        call, result = part.get("function_call"), part.get("function_response")
+        if isinstance(part.get("text"), str):
+            parts.append({"type": "reasoning" if part.get("thought") else "text", "content": part["text"]})
+        elif isinstance(call, dict):
+            parts.append(_call(values.text(call, "id"), values.text(call, "name"), call.get("args")))
+        elif isinstance(result, dict):
+            answers = True
+            given = result.get("response")
+            # The SDK puts what is no object into one.
+            given = given["result"] if isinstance(given, dict) and set(given) == {"result"} else given
+            parts.append({"type": "tool_call_response", "id": values.text(result, "id"), "response": given})
+        elif part:
+            parts.append({"type": "other", "value": part})
+    role = values.role(item["role"]) if isinstance(item.get("role"), str) else "user"
+    return {"role": "tool" if answers else role, "parts": parts}
+
+
+def _haystack(text: str) -> Message | None:
+    try:
+        shown = reprs.parse(text)
+    except ValueError:
+        return None
+    contents = shown.get("_content") if isinstance(shown, dict) else None
+    if not isinstance(contents, list) or not isinstance(shown.get("_role"), str):
+        return None
+    parts: list[dict[str, Json]] = []
+    for content in (content for content in contents if isinstance(content, dict)):
+        if content.get("") == "TextContent":
+            parts.append({"type": "text", "content": content.get("text")})
+        elif content.get("") == "ToolCall":
+            name = values.text(content, "tool_name")
+            parts.append(_call(values.text(content, "id"), name, content.get("arguments")))
+        elif content.get("") == "ToolCallResult":
+            origin = content["origin"] if isinstance(content.get("origin"), dict) else {}
+            identity = values.text(origin, "id")
+            parts.append({"type": "tool_call_response", "id": identity, "response": content.get("result")})
+        else:
+            parts.append({"type": "other", "value": content})
+    message: Message = {"role": values.role(shown["_role"]), "parts": parts}
+    meta = shown.get("_meta")
+    reason = values.text(meta, "finish_reason") if isinstance(meta, dict) else None
+    return {**message, "finish_reason": reason} if reason else message
+
+
+def _call(identity: str | None, name: str | None, arguments: Json) -> dict[str, Json]:
+    return {"type": "tool_call", "id": identity, "name": name, "arguments": arguments}

@@ -1,0 +1,41 @@
+"""Python reprs of objects, read as data: ``Name(field=value)`` becomes ``{"": "Name", "field": value}``."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from spanreel.model import Json
+
+_LONGEST = 1_000_000
+_ENUM = re.compile(r"<\w+(?:\.\w+)+: ('[^']*'|\"[^\"]*\"|\d+)>")
+
+
+def parse(text: str) -> Json:
+    """The value that a repr shows; enum members are their values.
+
+    Raises:
+        ValueError: no repr of literals and of objects that are shown by their fields; too long, cut off.
+    """
+    if len(text) > _LONGEST:
+        raise ValueError("too long")
+    try:
+        return _value(ast.parse(_ENUM.sub(r"\1", text.strip()), mode="eval").body)
+    except (SyntaxError, MemoryError, RecursionError) as error:
+        raise ValueError("no repr") from error
+
+
+def _value(node: ast.expr) -> Json:
+    match node:
+        case ast.Constant(value=str() | int() | float() | None as value):
+            return value
+        case ast.List(elts=items) | ast.Tuple(elts=items):
+            return [_value(item) for item in items]
+        case ast.Dict(keys=keys, values=items) if all(isinstance(key, ast.Constant) for key in keys):
+            return {str(_value(key)): _value(item) for key, item in zip(keys, items, strict=True) if key is not None}
+        case ast.Call(func=ast.Name(id=name), args=[], keywords=fields):
+            return {"": name, **{field.arg or "": _value(field.value) for field in fields}}
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)):
+            return -number
+        case _:
+            raise ValueError(f"{type(node).__name__} is no literal")

@@ -1,0 +1,132 @@
+"""Tool and retriever spans: arguments and results out of what the frameworks wrap them in."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+from spanreel.model import Error, ErrorCategory, Fidelity, Json, ToolKind, ToolRecord
+from spanreel_collector.dialects import values
+from spanreel_collector.dialects.openinference.messages import REDACTED, nested
+from spanreel_collector.span import RawSpan
+
+_IDS = ("tool_call.id", "tool.id", "tool.call_id", "gen_ai.tool.call.id", "ai.toolCall.id")
+_HANDOFF = "handoff to "
+
+
+def read_tool(span: RawSpan, cut_at: int | None) -> ToolRecord:
+    """A tool call. A bare argument is left as it is: its name stands in the model's request only."""
+    error = values.failure(span, ErrorCategory.TOOL)
+    arguments, arguments_fidelity = _read_arguments(span, cut_at)
+    result, result_fidelity = _value(span, "output.value", cut_at)
+    result, told = _unwrap(result)
+    if error is None and told.get("status") == "error":
+        error = Error(ErrorCategory.TOOL, "tool_error", result if isinstance(result, str) else None)
+    fidelity = {"arguments": arguments_fidelity, "result": result_fidelity}
+    if error and result_fidelity is Fidelity.ABSENT:
+        del fidelity["result"]
+    name, target = values.text(span.attributes, "tool.name", "gen_ai.tool.name"), None
+    if name is None and span.name.startswith(_HANDOFF):
+        target = span.name.removeprefix(_HANDOFF)
+        # What the openai-agents SDK calls the tool that the model asked for.
+        name = "transfer_to_" + re.sub(r"\W", "_", target).lower()
+    return ToolRecord(
+        name=name or span.name,
+        arguments=arguments,
+        result=result,
+        call_id=values.text(span.attributes, *_IDS) or values.text(told, "tool_call_id", "id"),
+        kind=ToolKind.HANDOFF if target else ToolKind.FUNCTION,
+        target=target,
+        description=values.text(span.attributes, "tool.description"),
+        status=values.status_of(error),
+        error=error,
+        fidelity={field: state for field, state in fidelity.items() if state is not Fidelity.WHOLE},
+    )
+
+
+def read_retriever(span: RawSpan, cut_at: int | None) -> ToolRecord:
+    """A retrieval: the query is its argument, the documents its result."""
+    error = values.failure(span, ErrorCategory.TOOL)
+    query, query_fidelity = _value(span, "input.value", cut_at)
+    result, result_fidelity = _value(span, "output.value", cut_at)
+    documents = read_documents(span, "retrieval.documents")
+    if documents:
+        result, result_fidelity = documents, Fidelity.WHOLE
+    fidelity = {"arguments": query_fidelity, "result": result_fidelity}
+    if error and result_fidelity is Fidelity.ABSENT:
+        del fidelity["result"]
+    return ToolRecord(
+        name=values.text(span.attributes, "tool.name") or span.name,
+        arguments=query,
+        result=result,
+        kind=ToolKind.RETRIEVER,
+        status=values.status_of(error),
+        error=error,
+        fidelity={field: state for field, state in fidelity.items() if state is not Fidelity.WHOLE},
+    )
+
+
+def read_documents(span: RawSpan, prefix: str) -> list[dict[str, Json]]:
+    """The documents under a prefix: id, content, score, and metadata decoded."""
+    found = []
+    for item in nested(span.attributes, prefix):
+        document = item.get("document")
+        if isinstance(document, dict):
+            found.append({key: values.decode(value)[0] for key, value in document.items() if key != "content"})
+            if "content" in document:
+                found[-1]["content"] = document["content"]
+    return found
+
+
+def _read_arguments(span: RawSpan, cut_at: int | None) -> tuple[Json, Fidelity]:
+    found, fidelity = _value(span, "input.value", cut_at)
+    if fidelity is Fidelity.ABSENT:
+        found, fidelity = _value(span, "tool.parameters", cut_at)
+        if isinstance(found, dict) and _is_schema(found):
+            return None, Fidelity.ABSENT
+    found = values.arguments(found)
+    if isinstance(found, str) and found.startswith("{"):
+        try:
+            found = ast.literal_eval(found)  # LangChain's `input_str` is a repr
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            return found, fidelity
+    if isinstance(found, dict) and isinstance(found.get("kwargs"), dict) and not found.get("args"):
+        found = found["kwargs"]
+    return found, fidelity
+
+
+def _is_schema(parameters: dict[str, Any]) -> bool:
+    """Whether tool parameters are their JSON Schema, as most write, or smolagents' types by name; not the arguments."""
+    if "properties" in parameters or "$schema" in parameters:
+        return True
+    return bool(parameters) and all(isinstance(item, dict) and "type" in item for item in parameters.values())
+
+
+def _value(span: RawSpan, key: str, cut_at: int | None) -> tuple[Json, Fidelity]:
+    value = span.attributes.get(key)
+    if value is None:
+        return None, Fidelity.ABSENT
+    if value == REDACTED:
+        return value, Fidelity.REDACTED
+    if isinstance(value, str) and len(value) == cut_at:
+        return value, Fidelity.TRUNCATED
+    return values.decode(value)
+
+
+def _unwrap(result: Json) -> tuple[Json, dict[str, Any]]:
+    """A result out of its wrapping, and what the wrapping tells: LangChain's messages, llama-index' output, ADK's."""
+    if not isinstance(result, dict):
+        return result, {}
+    inner = result.get("data") if result.get("type") == "tool" else result.get("kwargs") if "lc" in result else None
+    if inner is None and set(result) == {"output"}:
+        inner = result["output"]
+    if isinstance(inner, dict) and "content" in inner:
+        return inner["content"], inner
+    if "content" in result and result.get("type") == "tool":
+        return result["content"], result
+    if {"raw_output", "tool_name"} <= set(result):
+        return result["raw_output"], {"status": "error"} if result.get("is_error") is True else {}
+    if set(result) == {"id", "name", "response"}:
+        return result["response"], result
+    return result, {}

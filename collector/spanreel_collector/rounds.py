@@ -1,0 +1,131 @@
+"""Steps and rounds: framework steps that are no runs of their own, and spans that hold several rounds with a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from spanreel.model import Agent, Fidelity, Message, ModelRecord, RunRecord, ToolRecord
+from spanreel_collector.trace import Forest, Placed, Trace
+
+_SERVER = 2
+"""The kind of a span on the side that is called."""
+
+
+def settle_steps(trace: Trace) -> Trace:
+    """A step inside a run only groups; so does one that stands outermost here, yet not in its trace, and holds no call.
+
+    A run that says no name takes that of its steps, where they agree.
+    """
+    forest = Forest(trace)
+    holding = _holding(forest, trace)
+    steps: set[str] = set()
+    names: dict[str, set[str]] = {}
+    for placed in trace:
+        if not isinstance(placed.record, RunRecord) or not placed.record.outermost_only:
+            continue
+        run = _run_around(forest, placed)
+        if run is not None:
+            steps.add(placed.id)
+            if placed.record.agent.name:
+                names.setdefault(_top_run(forest, run).id, set()).add(placed.record.agent.name)
+        elif placed.parent is not None and placed.id not in holding:
+            steps.add(placed.id)
+    return tuple(_settled(placed, steps, names) for placed in trace)
+
+
+def drop_lone_servers(trace: Trace) -> Trace:
+    """What a tool's server says of a call is no agent's call, unless something of an agent stands around it."""
+    forest = Forest(trace)
+    return tuple(
+        replace(placed, record=None)
+        if isinstance(placed.record, ToolRecord)
+        and placed.span.kind == _SERVER
+        and placed.parent is None
+        and not any(forest.records_above(placed))
+        else placed
+        for placed in trace
+    )
+
+
+def split_rounds(trace: Trace) -> Trace:
+    """A model call whose answer has tools' answers between the model's own was several: one for each of the model's.
+
+    The usage said is the last one's; what the others cost is not known.
+    """
+    return tuple(part for placed in trace for part in _split(placed))
+
+
+def _settled(placed: Placed, steps: set[str], names: dict[str, set[str]]) -> Placed:
+    record = placed.record
+    if placed.id in steps:
+        return replace(placed, record=None)
+    if isinstance(record, RunRecord) and record.agent.name is None and len(names.get(placed.id, ())) == 1:
+        return replace(placed, record=replace(record, agent=Agent(next(iter(names[placed.id])))))
+    return placed
+
+
+def _holding(forest: Forest, trace: Trace) -> set[str]:
+    """The ids of spans with a call or a run inside."""
+    holding: set[str] = set()
+    for placed in trace:
+        if placed.record is None or (isinstance(placed.record, RunRecord) and placed.record.outermost_only):
+            continue
+        above = placed.parent
+        while above is not None and above in forest.by_id and above not in holding:
+            holding.add(above)
+            above = forest.by_id[above].parent
+    return holding
+
+
+def _run_around(forest: Forest, placed: Placed) -> Placed | None:
+    """The nearest run around a span; none where a tool call stands between: what a tool starts is a run of its own."""
+    for above in forest.records_above(placed):
+        if isinstance(above.record, ToolRecord):
+            return None
+        if isinstance(above.record, RunRecord):
+            return above
+    return None
+
+
+def _top_run(forest: Forest, run: Placed) -> Placed:
+    """The run that this one, being a step perhaps, is part of."""
+    while isinstance(run.record, RunRecord) and run.record.outermost_only:
+        above = _run_around(forest, run)
+        if above is None:
+            break
+        run = above
+    return run
+
+
+def _split(placed: Placed) -> Iterator[Placed]:
+    record = placed.record
+    messages = record.answer.messages if isinstance(record, ModelRecord) and record.answer else ()
+    if not isinstance(record, ModelRecord) or record.answer is None or record.call_id is not None:
+        yield placed
+        return
+    told = [number for number, message in enumerate(messages) if message.get("role") == "tool"]
+    if not told:
+        yield placed
+        return
+    history: tuple[Message, ...] = record.request.messages
+    pending: list[Message] = []
+    rounds = 0
+    for number, message in enumerate(messages):
+        if message.get("role") != "assistant":
+            pending.append(message)
+            continue
+        last = not any(later.get("role") == "assistant" for later in messages[number + 1 :])
+        history += tuple(pending)
+        pending = []
+        answer = replace(record.answer, messages=(message,))
+        if not last:
+            answer = replace(answer, response_id=None, usage=None)
+        fidelity = {**record.fidelity, **({} if last else {"usage": Fidelity.ABSENT})}
+        yield replace(
+            placed,
+            id=placed.id if last else f"{placed.id}.{rounds}",
+            record=replace(record, request=replace(record.request, messages=history), answer=answer, fidelity=fidelity),
+        )
+        history += (message,)
+        rounds += 1
