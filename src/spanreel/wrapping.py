@@ -223,12 +223,17 @@ def _wrap_point(point: Point, original: Any) -> Any:
 
 
 def _wrap_injection(injection: Injection, original: Any) -> Any:
+    position = list(inspect.signature(original).parameters).index(injection.argument)
+
     def inject(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         with quietly(f"inject {injection.argument} into {injection.target}"):
-            bound = inspect.signature(wrapped).bind(*args, **kwargs)
-            given = bound.arguments.get(injection.argument)
-            bound.arguments[injection.argument] = injection.factory(given, driving.cross)
-            args, kwargs = bound.args, bound.kwargs
+            place = position - (instance is not None)
+            if 0 <= place < len(args):
+                made = injection.factory(args[place], driving.cross)
+                args = (*args[:place], made, *args[place + 1 :])
+            else:
+                made = injection.factory(kwargs.get(injection.argument), driving.cross)
+                kwargs = {**kwargs, injection.argument: made}
         return wrapped(*args, **kwargs)
 
     return wrapt.FunctionWrapper(original, inject)
