@@ -268,8 +268,10 @@ def test_tools_in_parallel_belong_to_the_turn_that_asked_for_them(trial: Trial, 
         (0, call_id, "weather", {"city": city}, {"city": city}, f"sunny in {city}")
         for city, call_id in zip(cities, asked_for(session, run), strict=True)
     ]
-    assert tool_calls(trial, run) == expected
-    assert [call.requested_by.position for call in run.tool_calls() if call.requested_by] == [0, 1, 2]
+    # A document has them in the order in which they started, which threads make any.
+    assert sorted(tool_calls(trial, run), key=lambda call: str(call[1])) == expected
+    places = {call.call_id: call.requested_by.position for call in run.tool_calls() if call.requested_by}
+    assert places == {call_id: place for place, call_id in enumerate(asked_for(session, run))}
     played, report = trial.replay(session)
     assert report.verdict is Verdict.PASS, report.reasons
     assert (final(played), played.ran) == (final(seen), ())
