@@ -109,6 +109,18 @@ def test_an_adapter_takes_the_place_of_an_argument_however_it_was_given(given: A
     assert Agents().tools is None
 
 
+def test_an_argument_that_is_gone_is_one_warning_and_changes_no_call(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    gone = Injection("blocks_framework:Agents.__init__", "toolbox", Watched)
+    monkeypatch.setattr(wrapping, "FRAMEWORKS", (Framework("blocks", ">=1", (), (gone,)),))
+    with recording():
+        assert Agents().tools is None
+    assert [one.getMessage().partition(";")[0] for one in caplog.records] == [
+        "blocks_framework:Agents.__init__ takes no 'toolbox' in this release"
+    ]
+
+
 def test_an_adapter_left_behind_passes_calls_through() -> None:
     with recording():
         left = Agents().tools

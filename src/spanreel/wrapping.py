@@ -223,7 +223,11 @@ def _wrap_point(point: Point, original: Any) -> Any:
 
 
 def _wrap_injection(injection: Injection, original: Any) -> Any:
-    position = list(inspect.signature(original).parameters).index(injection.argument)
+    parameters = list(inspect.signature(original).parameters)
+    if injection.argument not in parameters:
+        log_once(f"{injection.target} takes no {injection.argument!r} in this release; what stands there is not recorded")
+        return None
+    position = parameters.index(injection.argument)
 
     def inject(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         with quietly(f"inject {injection.argument} into {injection.target}"):
