@@ -225,7 +225,9 @@ def _wrap_point(point: Point, original: Any) -> Any:
 def _wrap_injection(injection: Injection, original: Any) -> Any:
     parameters = list(inspect.signature(original).parameters)
     if injection.argument not in parameters:
-        log_once(f"{injection.target} takes no {injection.argument!r} in this release; what stands there is not recorded")
+        log_once(
+            f"{injection.target} takes no {injection.argument!r} in this release; what stands there is not recorded"
+        )
         return None
     position = parameters.index(injection.argument)
 
