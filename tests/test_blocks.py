@@ -117,7 +117,7 @@ def test_an_argument_that_is_gone_is_one_warning_and_changes_no_call(
     with recording():
         assert Agents().tools is None
     assert [one.getMessage().partition(";")[0] for one in caplog.records] == [
-        "blocks_framework:Agents.__init__ takes no 'toolbox' in this release"
+        "spanreel: blocks_framework:Agents.__init__ takes no 'toolbox' in this release"
     ]
 
 
