@@ -432,3 +432,31 @@ def test_decorated_functions_go_to_process_pools_and_copies_as_functions_do() ->
     assert copy.deepcopy(bare) is bare
     method = pickle.loads(pickle.dumps(Desk("north").where))
     assert method() == "north"
+
+
+class Shop:
+    @spanreel.tool
+    @staticmethod
+    def opens(day: str) -> str:
+        return f"{day} 9"
+
+    @spanreel.tool
+    @classmethod
+    def name(cls, suffix: str = "") -> str:
+        return cls.__name__ + suffix
+
+    @spanreel.run
+    @classmethod
+    async def serve(cls, guest: str) -> str:
+        return f"{cls.name('!')} {cls.opens(guest)}"
+
+
+async def test_static_and_class_methods_are_decorated_in_either_order_and_pickled_by_name() -> None:
+    with recording() as rec:
+        assert await Shop().serve("Ann") == "Shop! Ann 9"
+        spans = {span.name: content(span, "gen_ai.tool.call.arguments") for span in rec.of("execute_tool")}
+    assert spans == {"execute_tool opens": {"day": "Ann"}, "execute_tool name": {"suffix": "!"}}
+    for function in (Shop.opens, Shop().opens):
+        assert pickle.loads(pickle.dumps(function))("Mo") == "Mo 9"
+    for method in (Shop.name, Shop().name):
+        assert pickle.loads(pickle.dumps(method))("?") == "Shop?"

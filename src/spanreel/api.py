@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from contextvars import Token
+from importlib import import_module
+from operator import attrgetter
 from typing import Any, TypeVar, cast, overload
 
 import wrapt
@@ -43,7 +45,7 @@ def run(agent: Any = None, *, version: str | None = None, id: str | None = None)
 
     ``agent`` is the agent's name; a decorated function's own name where it is left out.
     """
-    return RunBlock()(agent) if callable(agent) else RunBlock(agent, version=version, id=id)
+    return RunBlock()(agent) if _is_function(agent) else RunBlock(agent, version=version, id=id)
 
 
 @overload
@@ -73,7 +75,12 @@ def tool(name: Any = None, **options: Any) -> Any:
 
     ``side_effect`` says whether calling it changes something in the world; ``call_id`` is the model's id of the call.
     """
-    return ToolBlock()(name) if callable(name) else ToolBlock(name, **options)
+    return ToolBlock()(name) if _is_function(name) else ToolBlock(name, **options)
+
+
+def _is_function(given: Any) -> bool:
+    """Whether a bare decorator was given what it decorates; a classmethod object cannot be called."""
+    return callable(given) or isinstance(given, classmethod)
 
 
 class RunBlock:
@@ -245,10 +252,13 @@ def _joined(result: Any) -> Any:
 
 
 class _DecoratedMethod(wrapt.BoundFunctionWrapper):  # type: ignore[type-arg]  # generic to type checkers only
-    """A decorated method of an instance; pickled by the instance and its name, as methods are."""
+    """A decorated method; pickled by the instance or class and its name, as methods are, a static one by its name."""
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return getattr, (self._self_instance, self.__wrapped__.__name__)
+        owner, function = getattr(self.__wrapped__, "__self__", None), self.__wrapped__
+        if owner is not None:
+            return getattr, (owner, function.__name__)
+        return _find_by_name, (function.__module__, function.__qualname__)
 
 
 class _Decorated(wrapt.FunctionWrapper):  # type: ignore[type-arg]  # generic to type checkers only
@@ -264,6 +274,10 @@ class _Decorated(wrapt.FunctionWrapper):  # type: ignore[type-arg]  # generic to
 
     def __reduce_ex__(self, protocol: Any) -> str:
         return str(self.__wrapped__.__qualname__)
+
+
+def _find_by_name(module: str, qualname: str) -> Any:
+    return attrgetter(qualname)(import_module(module))
 
 
 def _decorated(function: Any, point: Point) -> Any:
