@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import sys
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -49,6 +50,14 @@ def log_once(text: str) -> None:
     if text not in _logged and len(_logged) < 1000:
         _logged.add(text)
         LOG.warning("spanreel: %s", text)
+
+
+def say(line: str) -> None:
+    """Say a line at start: through the log where the program has set one up for such lines, else to stderr."""
+    if LOG.isEnabledFor(logging.INFO) and LOG.hasHandlers():
+        LOG.info("%s", line)
+    else:
+        sys.stderr.write(f"{line}\n")
 
 
 def listen(listener: Listener | None) -> None:

@@ -21,13 +21,16 @@ from spanreel import driving, exchanging
 from spanreel.boundary import Boundary
 from spanreel.carrying import CARRIERS
 from spanreel.clients import CLIENTS
+from spanreel.errors import SettingsError
+from spanreel.exporters import describe
 from spanreel.frameworks import FRAMEWORKS
 from spanreel.native import TRACER_METHOD, TRACER_MODULE, silencer
 from spanreel.playing import current_player
 from spanreel.point import ClientPoint, Injection, Point
-from spanreel.quiet import LOG, listen, log_once, quietly
+from spanreel.protocols import protocol_named
+from spanreel.quiet import LOG, listen, log_once, quietly, say
 from spanreel.recording_errors import Hook, RecordingErrors
-from spanreel.settings import Native, Settings, read_native, read_settings
+from spanreel.settings import PATHS, Capture, Log, Native, Settings, read_native, read_settings
 from spanreel.tracing import TracerSource
 
 
@@ -121,6 +124,7 @@ def instrument(
     global _installation  # noqa: PLW0603 - the holder that the module docstring names
     with _lock:
         settings = settings or read_settings()
+        _check_paths(settings)
         if native is not None:
             settings = replace(settings, native=read_native(native))
         if _installation is not None:
@@ -131,6 +135,21 @@ def instrument(
         boundaries.install(Boundary(settings, TracerSource(settings, tracer_provider)))
         chosen = set(only) if only is not None else None
         _installation = Installation(target for target in _targets(settings) if _is_chosen(target.library, chosen))
+
+
+def start_recording(tracer_provider: Any = None) -> None:
+    """Instrument as the environment says, and say so in one line; where it cannot be read, only say that.
+
+    For the doors through which programs are instrumented from outside, which must not end them.
+    """
+    try:
+        settings = read_settings()
+        instrument(tracer_provider=tracer_provider, settings=settings)
+    except SettingsError as error:
+        say(f"spanreel: nothing is recorded: {error}")
+        return
+    if settings.log is not Log.OFF and settings.capture is not Capture.OFF:
+        say(describe(settings))
 
 
 def uninstrument() -> None:
@@ -180,6 +199,14 @@ def not_intercepted() -> list[str]:
             if not isinstance(current, _ClientWrapper):
                 found.append(client.target)
     return found
+
+
+def _check_paths(settings: Settings) -> None:
+    for path, name in settings.paths.items():
+        try:
+            protocol_named(name)
+        except ValueError as error:
+            raise SettingsError(f"{PATHS} says {path}={name}: {error}") from error
 
 
 def _is_chosen(library: str, chosen: set[str] | None) -> bool:
