@@ -29,6 +29,7 @@ from otlp_lines import (
     told,
 )
 from spanreel import conventions as names
+from spanreel.errors import SessionError
 from spanreel.model import Agent, Answer, Error, ErrorCategory, RunRecord, ToolKind, ToolRecord, TurnRecord
 from spanreel.session import load_sessions, read_session, write_session
 from spanreel_collector.commands import CONVERT
@@ -142,6 +143,37 @@ def test_half_a_surrogate_pair_that_we_recorded_is_the_replacement_character_in_
     (session,) = convert_files([str(path)]).sessions
     (call,) = read_session(write_session(session)).runs[0].tool_calls()
     assert (call.arguments, call.result) == ({"a\ufffd": "\ufffd"}, ["x\ufffd"])
+
+
+def test_a_document_printed_for_people_is_one_document(traces: Path) -> None:
+    expected = convert_files([str(traces)])
+    first = traces.read_text().splitlines()[0]
+    traces.write_text(json.dumps(json.loads(first), indent=2))
+    assert convert_files([str(traces)]).sessions == expected.sessions[:1]
+
+
+def test_a_session_document_is_told_from_traces(
+    traces: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    documents = tmp_path / "documents"
+    assert run(traces, "--out", f"{documents}{os.sep}") == 0
+    capsys.readouterr()
+    one = min(documents.iterdir())
+    assert run(one) == 1
+    said = "a session document, which is converted already: spanreel show and replay take it"
+    assert capsys.readouterr().err.splitlines()[2:] == [f"    {one}:1: {said}"]
+    with pytest.raises(SessionError, match="these are traces, not a session; first: spanreel convert FILE"):
+        load_sessions(traces)
+
+
+def test_of_many_that_failed_the_first_are_said_and_the_rest_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "traces.jsonl"
+    path.write_text("no\n" * 60)
+    assert run(path) == 1
+    lines = capsys.readouterr().err.splitlines()
+    assert (lines[1], len(lines), lines[-1]) == ("  failed: 60", 53, "    and 10 more")
 
 
 def test_a_place_that_cannot_be_written_is_said(

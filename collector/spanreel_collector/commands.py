@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spanreel.errors import SessionError
-from spanreel.session import Session, load_sessions, write_session
+from spanreel.session import Session, load_sessions, split_address, write_session
 from spanreel_collector.convert import Conversion, convert_files
 from spanreel_collector.show import Look, show_run, show_session
 
 OK, FAILED, USAGE = 0, 1, 64
+MOST_FAULTS = 50
+"""What failed, and is said one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,9 @@ def _summary(conversion: Conversion) -> str:
     lines += [f"  skipped: {number} {kind}" for kind, number in sorted(conversion.skipped.items())]
     if conversion.faults:
         lines.append(f"  failed: {len(conversion.faults)}")
-        lines += [f"    {fault.place}: {fault.reason}" for fault in conversion.faults]
+        lines += [f"    {fault.place}: {fault.reason}" for fault in conversion.faults[:MOST_FAULTS]]
+        if (more := len(conversion.faults) - MOST_FAULTS) > 0:
+            lines.append(f"    and {more} more")
     return "\n".join(lines)
 
 
@@ -106,9 +110,7 @@ def _configure_show(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_show(options: argparse.Namespace) -> int:
-    path, _, run = options.session.partition("#")
-    if Path(options.session).exists():
-        path, run = options.session, ""
+    path, run = split_address(options.session)
     try:
         sessions = _load(path)
         look = Look(

@@ -6,6 +6,7 @@ import base64
 import json
 import math
 import re
+
 import pydantic_core
 
 from spanreel.json_text import without_surrogates

@@ -42,6 +42,8 @@ def read_request(document: Json, place: str) -> Batch:
     if not isinstance(document, dict):
         raise ValueError(f"not an OTLP export request: JSON of type {type(document).__name__}")
     known = ("resourceSpans", "scopeSpans", "resourceLogs", "scopeLogs", "resourceMetrics", "scopeMetrics")
+    if str(document.get("schema")).startswith("spanreel.session/"):
+        raise ValueError("a session document, which is converted already: spanreel show and replay take it")
     if document and not any(_has(document, key) for key in known):
         raise ValueError(f"not an OTLP export request: an object with {sorted(document)[:5]!r}")
     faults: list[Fault] = []

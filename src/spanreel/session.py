@@ -7,7 +7,7 @@ nine digits of seconds, as text, so that nanoseconds survive.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -319,6 +319,8 @@ def read_session(data: str | bytes | dict[str, Json]) -> Session:
     while schema in UPGRADES:
         document = UPGRADES[schema](document)
         schema = document.get("schema")
+    if schema is None:
+        raise SessionError(_what_else(document))
     if schema != SCHEMA:
         raise SessionError(
             f"session document of schema {schema!r}; this release reads {[*UPGRADES, SCHEMA]!r}. Is it newer than this?"
@@ -331,9 +333,23 @@ def read_session(data: str | bytes | dict[str, Json]) -> Session:
         raise SessionError(f"session document: {first['msg']} at /{place}") from error
 
 
+def _what_else(document: Mapping[str, Json]) -> str:
+    if any(name.startswith(("resource", "scope")) for name in document):
+        return "these are traces, not a session; first: spanreel convert FILE --out session.json"
+    return f"not a session document: an object with {sorted(document)[:5]!r}"
+
+
 def write_session(session: Session, *, indent: int | None = None) -> str:
     """The document as JSON text; what is absent is left out."""
     return session.model_dump_json(exclude_none=True, indent=indent)
+
+
+def split_address(address: str) -> tuple[str, str | None]:
+    """The file and the run of ``SESSION#RUN``; a file may itself have a # in its name."""
+    if "#" not in address or Path(address).exists():
+        return address, None
+    file, _, run = address.rpartition("#")
+    return file, run or None
 
 
 def load_sessions(path: str | Path) -> list[Session]:

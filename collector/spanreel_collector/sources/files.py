@@ -19,6 +19,7 @@ from spanreel_collector.span import Batch, Fault
 STDIN = "-"
 _GZIP = b"\x1f\x8b"
 _BOM = b"\xef\xbb\xbf"
+_OPENINGS = (b"{", b"[", b"[{")
 
 
 def read_file(path: str) -> Iterator[Batch]:
@@ -32,11 +33,9 @@ def read_file(path: str) -> Iterator[Batch]:
     number = 0
     try:
         with raw:
-            for number, line in enumerate(_lines(raw), 1):
-                text = line.strip().removeprefix(_BOM)
-                if text:
-                    batch = read_line(text, f"{name}:{number}")
-                    yield batch if path == STDIN else resolve(batch, Path(path).parent)
+            for number, text in _documents(_lines(raw)):
+                batch = read_line(text, f"{name}:{number}")
+                yield batch if path == STDIN else resolve(batch, Path(path).parent)
     except (OSError, EOFError, zlib.error) as error:
         yield Batch(faults=(Fault(f"{name}:{number + 1}", f"cannot be read on: {error}"),))
 
@@ -48,6 +47,36 @@ def read_line(text: bytes, place: str) -> Batch:
     except ValueError as error:
         reason = f"cut off after {len(text)} bytes: {error}" if json_text.is_cut(error) else str(error)
         return Batch(faults=(Fault(place, reason),))
+
+
+def _documents(lines: Iterator[bytes]) -> Iterator[tuple[int, bytes]]:
+    """The documents with the lines they start in: each line is one, or the whole file, where it is printed for people.
+
+    Such a file begins with a line that holds an opening bracket and nothing else.
+    """
+    numbered = enumerate((line.strip().removeprefix(_BOM) for line in lines), 1)
+    for number, text in numbered:
+        if text in _OPENINGS:
+            rest = list(numbered)
+            whole = b"\n".join([text, *(line for _, line in rest)])
+            if _is_json(whole):
+                yield number, whole
+                return
+            yield number, text
+            yield from ((place, line) for place, line in rest if line)
+            return
+        if text:
+            yield number, text
+            break
+    yield from ((number, text) for number, text in numbered if text)
+
+
+def _is_json(text: bytes) -> bool:
+    try:
+        _parse(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _parse(text: bytes) -> Json:
