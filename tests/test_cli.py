@@ -59,6 +59,9 @@ def test_the_command_line_imports_nothing_of_the_collector_and_no_framework() ->
         (["replay"], "SESSION[#RUN]"),
         (["replay", "session.json"], "end with -- python app.py, or give --entry module:function"),
         (["replay", "session.json", "--entry", "app"], "--entry 'app' is not of the form module:function"),
+        (["replay", "session.json", "--entry", ":main"], "--entry ':main' is not of the form module:function"),
+        (["replay", "session.json", "--entry", "app:"], "--entry 'app:' is not of the form module:function"),
+        (["replay", "s.json", "python", "app.py"], "a command comes after --; see spanreel replay --help"),
         (["replay", "session.json", "--allow", "db", "--", "x"], "--allow 'db' is not of the form host:port"),
         (["replay", "session.json", "--entry", "a:b", "--", "x"], "leave out either it or the command"),
         (["replay", "session.json", "--rep", "x", "--", "x"], "unrecognized arguments: --rep x"),
@@ -198,6 +201,41 @@ def test_a_replay_in_a_python_without_spanreel_runs_nothing(tmp_path: Path) -> N
     done = run_where_spanreel_is_missing(tmp_path, SPANREEL_REPLAY="session.json")
     assert (done.returncode, done.stdout) == (4, "")
     assert done.stderr.startswith("spanreel: nothing runs, since it would run live: ")
+
+
+@pytest.mark.parametrize("code", ["import spanreel.auto", "{}.SpanreelInstrumentor().instrument()"])
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("SPANREEL_CAPTURE", "some", "SPANREEL_CAPTURE is 'some'; allowed: full, metadata, off"),
+        ("SPANREEL_PATHS", "/llm=gpt", "SPANREEL_PATHS says /llm=gpt: no protocol named 'gpt'; known: "),
+    ],
+)
+def test_a_setting_that_cannot_be_read_is_one_line_and_the_program_goes_on(
+    code: str, name: str, value: str, said: str
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", code.format("__import__('spanreel.otel').otel") + "; print('app')"],
+        env={**os.environ, name: value},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "app\n")
+    assert done.stderr.startswith(f"spanreel: nothing is recorded: {said}")
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_instrumentor_of_opentelemetry_says_what_records_and_where_to() -> None:
+    code = "from spanreel.otel import SpanreelInstrumentor; SpanreelInstrumentor().instrument()"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "SPANREEL_FILE": os.devnull},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "records runs, model calls and tool calls to the file" in done.stderr
 
 
 def test_our_folder_stands_first_on_the_path_and_once() -> None:

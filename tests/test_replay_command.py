@@ -141,6 +141,24 @@ def test_a_command_that_crashes_in_the_middle_leaves_what_happened_before(desk: 
     assert desk.report["reasons"] == ["root of agent 'demo' was recorded and did not run"]
 
 
+def test_a_command_that_ends_within_its_run_has_not_done_the_same(desk: Desk) -> None:
+    program = """
+        for question in ("a", "b"):
+            answer(question)
+        """
+    assert desk.command(program) == 0
+    ending = program.replace("answer(question)", "leave(question) if question == 'b' else answer(question)")
+    leaving = """
+        @spanreel.run(agent="demo")
+        def leave(question):
+            ask(question)
+            pay(1)
+            os._exit(0)
+        """
+    assert desk.command(textwrap.dedent(leaving) + textwrap.dedent(ending)) == 1
+    assert desk.report["reasons"] == ["root of agent 'demo' had not ended when the replay did"]
+
+
 def test_an_exception_of_the_command_is_shown(desk: Desk, capfd: pytest.CaptureFixture[str]) -> None:
     assert desk.command("answer('one?'); answer('two?'); raise ValueError('mine')") == 1
     assert "ValueError: mine" in capfd.readouterr().err
@@ -303,9 +321,11 @@ def test_a_difference_in_one_run_leaves_the_next_alone(desk: Desk) -> None:
         ("nowhere:main", "is not here: No module named 'nowhere'"),
         ("app:missing", "is not here: module 'app' has no attribute 'missing'"),
         ("app:PREAMBLE", "is a str, which cannot be called"),
+        ("broken:main", r"cannot be imported: ZeroDivisionError: division by zero \(broken.py:2\)"),
     ],
 )
 def test_an_entry_that_is_not_there_is_refused(desk: Desk, name: str, said: str) -> None:
+    (desk.folder / "broken.py").write_text("\n1 / 0\n")
     with pytest.raises(ReplayRefused, match=said):
         desk.entry("PREAMBLE = 'x'", name)
 

@@ -111,6 +111,16 @@ def test_a_session_may_be_a_file(tmp_path: Path) -> None:
         agent("2+1?")
 
 
+def test_one_run_of_a_file_is_named_as_on_the_command_line(tmp_path: Path) -> None:
+    file = tmp_path / "session.json"
+    file.write_text(write_session(adding()))
+    playing = spanreel.replay(f"{file}#0")
+    assert playing.run is not None
+    assert playing.run.id == "run-0"
+    with pytest.raises(ReplayRefused, match="has no run '7'"):
+        spanreel.replay(f"{file}#7")
+
+
 async def test_an_agent_replays_in_asynchronous_code() -> None:
     with spanreel.replay(adding()):
         assert await async_agent("2+1?") == "it is 3"
@@ -264,7 +274,7 @@ def test_what_cannot_be_replayed_is_refused_before_it_starts(tmp_path: Path) -> 
     assert "cannot read" in refused(tmp_path / "missing.json")
     several = tmp_path / "sessions.jsonl"
     several.write_text("\n".join(write_session(adding(id=name)) for name in "ab"))
-    assert "holds 2 sessions ('a', 'b', ...); a replay takes one" in refused(several)
+    assert "holds 2 sessions ('a', 'b'); a replay takes one: spanreel convert FILE --out FOLDER/" in refused(several)
 
 
 def test_tools_that_nothing_would_answer_refuse_the_replay() -> None:

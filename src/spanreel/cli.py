@@ -12,7 +12,6 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
-from pathlib import Path
 from typing import Final, NoReturn, Protocol
 
 from spanreel import __version__
@@ -67,7 +66,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     words, command = split_command(words)
     try:
-        options = build_parser(words).parse_args(words)
+        options, unknown = build_parser(words).parse_known_args(words)
+        if unknown:
+            hint = "; a command comes after --" if words[0] == "replay" and not command else ""
+            complaint = f"unrecognized arguments: {' '.join(unknown)}{hint}; see spanreel {words[0]} --help"
+            return complain(complaint, USAGE)
         options.command = command
         return int(options.run(options))
     except SpanreelError as error:
@@ -193,25 +196,18 @@ def replay_command(options: argparse.Namespace) -> int:
         return complain("nothing to replay with: end with -- python app.py, or give --entry module:function", USAGE)
     if options.command and options.entry:
         return complain("--entry calls the function itself: leave out either it or the command after --", USAGE)
-    if options.entry and ":" not in options.entry:
+    if options.entry and not all(options.entry.partition(":")):
         return complain(f"--entry {options.entry!r} is not of the form module:function", USAGE)
     for address in options.allow:
         host, _, port = address.rpartition(":")
         if not host or not port.isdecimal():
             return complain(f"--allow {address!r} is not of the form host:port", USAGE)
     from spanreel.replay import runner
+    from spanreel.session import split_address
 
-    session, run = split_run(options.session)
+    session, run = split_address(options.session)
     chosen = runner.Options(report=options.report, entry=options.entry, allow=tuple(options.allow))
     return runner.replay_command(session, run, options.command, chosen)
-
-
-def split_run(address: str) -> tuple[str, str | None]:
-    """The file and the run of ``SESSION#RUN``; a file may itself have a # in its name."""
-    if "#" not in address or Path(address).exists():
-        return address, None
-    session, _, run = address.rpartition("#")
-    return session, run or None
 
 
 # -- doctor ----------------------------------------------------------------------------------------------------------

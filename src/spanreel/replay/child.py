@@ -34,12 +34,10 @@ def activate_from_environment() -> None:
     if playing.denied():
         guard.install()
         return
-    source = os.environ[REPLAY]
-    path, mark, run = (source, "", "") if Path(source).exists() else source.rpartition("#")
     file = os.environ.get(REPLAY_REPORT)
     allow = [address for address in os.environ.get(REPLAY_ALLOW, "").split(",") if address]
     sink = _Sink(Path(file)) if file else None
-    replaying = replay(path if mark or not run else run, run=run if mark else None, allow=allow, on_event=sink)
+    replaying = replay(os.environ[REPLAY], allow=allow, on_event=sink)
     replaying.__enter__()
     _silence_stops()
     atexit.register(_finish, replaying, printed=file is None)

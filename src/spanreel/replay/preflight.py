@@ -28,8 +28,11 @@ def find_session(source: Session | str | Path) -> Session:
     except SessionError as error:
         raise ReplayRefused(str(error)) from error
     if len(sessions) != 1:
-        ids = ", ".join(repr(session.id) for session in sessions[:5])
-        raise ReplayRefused(f"{str(source)!r} holds {len(sessions)} sessions ({ids}, ...); a replay takes one")
+        ids = ", ".join([repr(session.id) for session in sessions[:5]] + ["..."] * (len(sessions) > 5))
+        raise ReplayRefused(
+            f"{str(source)!r} holds {len(sessions)} sessions ({ids}); a replay takes one: "
+            "spanreel convert FILE --out FOLDER/ writes a file for each"
+        )
     return sessions[0]
 
 

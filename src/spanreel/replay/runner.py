@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +27,7 @@ from spanreel.replay.preflight import check, find_run, find_session, redact_of
 from spanreel.replay.recorded_input import call_again, recorded_arguments, recorded_input
 from spanreel.replay.report import to_text, write_json
 from spanreel.replay.verdict import Report, Verdict, judge
-from spanreel.session import Run, Session
+from spanreel.session import Run, Session, split_address
 from spanreel.settings import REPLAY, REPLAY_ALLOW, REPLAY_GUARD, REPLAY_REPORT, RUN_INPUT
 
 LONGEST_INPUT = 100_000
@@ -40,8 +41,8 @@ class replay:  # noqa: N801 - used in `with`, where functions' names are expecte
             answer = my_agent(playing.run_input)
 
     Raises `ReplayFailed` at the end, an AssertionError whose text is the report, unless the verdict is PASS or
-    ``check`` is False; ``playing.report`` holds it. ``run`` names one run by number, id or path. ``allow`` holds
-    ``host:port`` addresses that may be reached. What the replay stops ends the block quietly.
+    ``check`` is False; ``playing.report`` holds it. ``run`` names one run by number, id or path, as ``session.json#0``
+    does. ``allow`` holds ``host:port`` addresses that may be reached. What the replay stops ends the block quietly.
 
     Raises:
         ReplayRefused: the recording cannot be replayed.
@@ -57,6 +58,8 @@ class replay:  # noqa: N801 - used in `with`, where functions' names are expecte
         allow: Sequence[str] = (),
         on_event: Callable[[Event], None] | None = None,
     ) -> None:
+        if isinstance(session, str) and run is None:
+            session, run = split_address(session)
         self.session = find_session(session)
         self.run = find_run(self.session, run)
         self.report: Report | None = None
@@ -243,6 +246,10 @@ def _load(entry: str) -> Callable[..., Any]:
             found = getattr(found, step)
     except (ImportError, AttributeError) as error:
         raise ReplayRefused(f"--entry {entry!r} is not here: {error}") from error
+    except Exception as error:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        said = f"{type(error).__name__}: {error} ({Path(frame.filename).name}:{frame.lineno})"
+        raise ReplayRefused(f"--entry {entry!r} cannot be imported: {said}") from error
     if not callable(found):
         raise ReplayRefused(f"--entry {entry!r} is a {type(found).__name__}, which cannot be called")
     return found  # type: ignore[no-any-return]  # what getattr finds has no type

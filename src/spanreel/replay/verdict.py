@@ -105,6 +105,7 @@ def judge(session: Session, run: Run | None, events: Sequence[Event], complaints
             if event.happening is Happening.RUN_ENDED and event.difference is not None
         ),
         *_unused_reasons(unused, runs),
+        *_open_reasons(facts, runs),
         *_attempt_reasons(facts),
         *order,
         *(describe(event) for event in events if event.happening is Happening.RAISED),
@@ -195,6 +196,18 @@ def _unused_reasons(unused: Sequence[Slot], runs: Sequence[RunOutcome]) -> list[
         if any(slot.run.id == run.id for slot in unused)
     ]
     return reasons + [f"{name_of(slot)} was recorded and was not made" for slot in unused if slot.run.id not in idle]
+
+
+def _open_reasons(facts: Facts, runs: Sequence[RunOutcome]) -> list[str]:
+    """The runs that began, were not stopped, and had no end: their process was ended, or they were left alone."""
+    recorded = facts.runs
+    return [
+        f"{run.path} of agent {run.agent!r} had not ended when the replay did"
+        for run in runs
+        if run.outcome == "stopped"
+        and facts.root(recorded[run.id]) not in facts.stopped
+        and recorded[run.id].status is not Status.UNFINISHED
+    ]
 
 
 def _attempt_reasons(facts: Facts) -> list[str]:
