@@ -37,9 +37,7 @@ def read_session(span: RawSpan) -> SessionInfo:
 
 def _metadata(attributes: Attributes, key: str) -> dict[str, Json]:
     """The user's metadata under a key, without what LangChain puts beside it for each of its steps."""
-    found, _ = values.decode(attributes.get(key))
-    if not isinstance(found, dict):
-        return {}
+    found = values.members(attributes.get(key))
     return {name: value for name, value in found.items() if not name.startswith(_STEPS_OWN)}
 
 

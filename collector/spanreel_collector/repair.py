@@ -15,8 +15,9 @@ from spanreel_collector.folding import (
     fold_wrappers,
 )
 from spanreel_collector.merging import fill_run
-from spanreel_collector.rounds import drop_lone_servers, settle_steps, split_rounds
+from spanreel_collector.rounds import chain_responses, recover_rounds, share_tools, split_rounds
 from spanreel_collector.span import RawLog, RawSpan
+from spanreel_collector.steps import drop_lone_servers, settle_steps
 from spanreel_collector.trace import Placed, Trace, moved
 
 # -- on raw spans, before a dialect reads them -----------------------------------------------------------------------
@@ -131,7 +132,10 @@ REPAIRS: tuple[Callable[[Trace], Trace], ...] = (
     fold_nested_tools,
     fold_native_runs,
     fold_wrappers,
+    recover_rounds,
     split_rounds,
+    share_tools,
+    chain_responses,
     cut_circles,
     order,
 )

@@ -1,51 +1,33 @@
-"""Steps and rounds: framework steps that are no runs of their own, and spans that hold several rounds with a model."""
+"""Rounds with a model that left no span of their own, or too little on it: told by the spans around and before them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
 
-from spanreel.model import Agent, Fidelity, Message, ModelRecord, RunRecord, ToolRecord
+from spanreel.model import (
+    Answer,
+    Fidelity,
+    Message,
+    ModelRecord,
+    Operation,
+    Request,
+    RunRecord,
+    TurnRecord,
+)
 from spanreel_collector.trace import Forest, Placed, Trace
 
-_SERVER = 2
-"""The kind of a span on the side that is called."""
 
-
-def settle_steps(trace: Trace) -> Trace:
-    """A step inside a run only groups; so does one that stands outermost here, yet not in its trace, and holds no call.
-
-    A run that says no name takes that of its steps, where they agree.
-    """
+def recover_rounds(trace: Trace) -> Trace:
+    """A run without model calls whose output tells of its rounds with a model gets a call for each of these."""
     forest = Forest(trace)
-    holding = _holding(forest, trace)
-    steps: set[str] = set()
-    names: dict[str, set[str]] = {}
-    for placed in trace:
-        if not isinstance(placed.record, RunRecord) or not placed.record.outermost_only:
-            continue
-        run = _run_around(forest, placed)
-        if run is not None:
-            steps.add(placed.id)
-            if placed.record.agent.name:
-                names.setdefault(_top_run(forest, run).id, set()).add(placed.record.agent.name)
-        elif placed.parent is not None and placed.id not in holding:
-            steps.add(placed.id)
-    return tuple(_settled(placed, steps, names) for placed in trace)
-
-
-def drop_lone_servers(trace: Trace) -> Trace:
-    """What a tool's server says of a call is no agent's call, unless something of an agent stands around it."""
-    forest = Forest(trace)
-    return tuple(
-        replace(placed, record=None)
-        if isinstance(placed.record, ToolRecord)
-        and placed.span.kind == _SERVER
-        and placed.parent is None
-        and not any(forest.records_above(placed))
-        else placed
+    busy = {
+        above.id
         for placed in trace
-    )
+        if isinstance(placed.record, ModelRecord | RunRecord)
+        for above in forest.records_above(placed)
+    }
+    return tuple(part for placed in trace for part in (placed, *(() if placed.id in busy else _recovered(placed))))
 
 
 def split_rounds(trace: Trace) -> Trace:
@@ -56,46 +38,65 @@ def split_rounds(trace: Trace) -> Trace:
     return tuple(part for placed in trace for part in _split(placed))
 
 
-def _settled(placed: Placed, steps: set[str], names: dict[str, set[str]]) -> Placed:
-    record = placed.record
-    if placed.id in steps:
-        return replace(placed, record=None)
-    if isinstance(record, RunRecord) and record.agent.name is None and len(names.get(placed.id, ())) == 1:
-        return replace(placed, record=replace(record, agent=Agent(next(iter(names[placed.id])))))
-    return placed
+def share_tools(trace: Trace) -> Trace:
+    """Model calls that do not say which tools they were offered were offered those of their run, where that says so."""
+    if not any(isinstance(placed.record, RunRecord) and placed.record.tools for placed in trace):
+        return trace
+    forest = Forest(trace)
+    return tuple(_with_tools(forest, placed) for placed in trace)
 
 
-def _holding(forest: Forest, trace: Trace) -> set[str]:
-    """The ids of spans with a call or a run inside."""
-    holding: set[str] = set()
+def chain_responses(trace: Trace) -> Trace:
+    """A call that goes on from an earlier response, and was recorded without what came before, gets it back.
+
+    Not what a protocol read: that is the request as it was sent.
+    """
+    answered: dict[str, Placed] = {}
+    chained = []
     for placed in trace:
-        if placed.record is None or (isinstance(placed.record, RunRecord) and placed.record.outermost_only):
-            continue
-        above = placed.parent
-        while above is not None and above in forest.by_id and above not in holding:
-            holding.add(above)
-            above = forest.by_id[above].parent
-    return holding
+        record = placed.record
+        if isinstance(record, ModelRecord) and record.protocol is None:
+            before = answered.get(str(record.request.settings.get("previous_response_id")))
+            if before is not None and isinstance(before.record, ModelRecord):
+                placed = replace(placed, record=_after(record, before.record))  # noqa: PLW2901 the same, made whole
+        if isinstance(placed.record, ModelRecord) and placed.record.answer and placed.record.answer.response_id:
+            answered[placed.record.answer.response_id] = placed
+        chained.append(placed)
+    return tuple(chained)
 
 
-def _run_around(forest: Forest, placed: Placed) -> Placed | None:
-    """The nearest run around a span; none where a tool call stands between: what a tool starts is a run of its own."""
-    for above in forest.records_above(placed):
-        if isinstance(above.record, ToolRecord):
-            return None
-        if isinstance(above.record, RunRecord):
-            return above
-    return None
+def _recovered(placed: Placed) -> Iterator[Placed]:
+    """The model calls that a run's output tells of: as one that holds all rounds, for `split_rounds`."""
+    record = placed.record
+    if not isinstance(record, RunRecord) or not any(message.get("role") == "tool" for message in record.output):
+        return
+    call = ModelRecord(
+        request=Request(Operation.CHAT, None, messages=record.input, tools=record.tools),
+        answer=Answer(messages=record.output),
+        fidelity=dict.fromkeys(("input", "output"), Fidelity.RECONSTRUCTED) | {"usage": Fidelity.ABSENT},
+    )
+    span = replace(placed.span, attributes={}, events=(), logs=())
+    yield replace(placed, span=span, record=call, id=f"{placed.id}.rounds", parent=placed.id)
 
 
-def _top_run(forest: Forest, run: Placed) -> Placed:
-    """The run that this one, being a step perhaps, is part of."""
-    while isinstance(run.record, RunRecord) and run.record.outermost_only:
-        above = _run_around(forest, run)
-        if above is None:
-            break
-        run = above
-    return run
+def _with_tools(forest: Forest, placed: Placed) -> Placed:
+    record = placed.record
+    if not isinstance(record, ModelRecord) or record.request.tools or record.call_id is not None:
+        return placed
+    above = next((one for one in forest.records_above(placed) if not isinstance(one.record, TurnRecord)), None)
+    if above is None or not isinstance(above.record, RunRecord) or not above.record.tools:
+        return placed
+    fidelity = {**record.fidelity, "tools": Fidelity.RECONSTRUCTED}
+    request = replace(record.request, tools=above.record.tools)
+    return replace(placed, record=replace(record, request=request, fidelity=fidelity))
+
+
+def _after(record: ModelRecord, before: ModelRecord) -> ModelRecord:
+    earlier = (*before.request.messages, *(before.answer.messages if before.answer else ()))
+    if not earlier or record.request.messages[: len(earlier)] == earlier:
+        return record
+    request = replace(record.request, messages=(*earlier, *record.request.messages))
+    return replace(record, request=request, fidelity={**record.fidelity, "input": Fidelity.RECONSTRUCTED})
 
 
 def _split(placed: Placed) -> Iterator[Placed]:

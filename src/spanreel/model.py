@@ -181,7 +181,8 @@ class SessionInfo:
 class RunRecord:
     """A run, or (``started_only``) what was known when it started. ``result`` is absent where fidelity says so.
 
-    ``outermost_only`` is a step of a framework's, which is a run only where no run stands around it.
+    ``outermost_only`` is a step of a framework's, which is a run only where no run stands around it. ``tools`` are what
+    the run offers its models, where its model calls do not say it.
     """
 
     run_id: str | None = None
@@ -198,6 +199,7 @@ class RunRecord:
     started_only: bool = False
     sees_tools: bool = False
     outermost_only: bool = False
+    tools: tuple[ToolDefinition, ...] = ()
     fidelity: Mapping[str, Fidelity] = field(default_factory=dict)
 
 

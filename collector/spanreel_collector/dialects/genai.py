@@ -178,6 +178,10 @@ def _read_settings(attributes: Attributes) -> dict[str, Json]:
     for field, key in _LISTS.items():
         if found := values.texts(attributes, key):
             settings[field] = found
+    conversation = values.text(attributes, names.CONVERSATION_ID)
+    if conversation and conversation.startswith("resp_"):
+        # What Microsoft's Agent Framework puts here is not a conversation: each call has the response before it.
+        settings.setdefault("previous_response_id", conversation)
     return settings
 
 
@@ -192,6 +196,7 @@ def _read_run(span: RawSpan, operation: str) -> RunRecord:
         agent=Agent() if operation == "invoke_workflow" else _read_agent(attributes),
         input=messages,
         output=output,
+        tools=values.tools(attributes.get(names.TOOL_DEFINITIONS))[0],
         status=values.status_of(error),
         error=error,
         fidelity={field: state for field, state in fidelity.items() if state is not Fidelity.WHOLE},

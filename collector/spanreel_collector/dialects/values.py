@@ -63,6 +63,22 @@ def decode(value: Json) -> tuple[Json, Fidelity]:
         return value, Fidelity.TRUNCATED if json_text.is_cut(error) else Fidelity.WHOLE
 
 
+def decoded(attributes: Attributes, key: str) -> Json:
+    """What an attribute that may be JSON text holds."""
+    return decode(attributes.get(key))[0]
+
+
+def members(value: Json) -> dict[str, Json]:
+    """The members of an object; of one that was cut off, those that are whole."""
+    found, state = decode(value)
+    if state is Fidelity.TRUNCATED:
+        try:
+            found, _ = json_text.parse_prefix(value)
+        except ValueError:
+            return {}
+    return found if isinstance(found, dict) else {}
+
+
 def role(name: str) -> str:
     """The role of a message by the conventions' names."""
     return _ROLES.get(name, name)

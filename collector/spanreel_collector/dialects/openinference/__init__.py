@@ -5,9 +5,7 @@ Usage is read on model calls only: on agents it repeats that of the calls below 
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
-from typing import Any
 
 from spanreel.model import (
     Agent,
@@ -20,13 +18,12 @@ from spanreel.model import (
     Operation,
     Record,
     Request,
-    RunRecord,
     ToolDefinition,
     Usage,
 )
 from spanreel_collector import json_text
 from spanreel_collector.dialects import values
-from spanreel_collector.dialects.openinference import bodies, content, messages, tool_calls
+from spanreel_collector.dialects.openinference import bodies, content, messages, runs, tool_calls
 from spanreel_collector.span import Attributes, RawSpan
 
 NAME = "openinference"
@@ -40,13 +37,6 @@ _USAGE = {
     "cache_write_tokens": ("llm.token_count.prompt_details.cache_write",),
     "reasoning_tokens": ("llm.token_count.completion_details.reasoning",),
 }
-_AGENT_NAMES = ("agent.name", "gen_ai.agent.name", "graph.node.name", "ai.telemetry.functionId")
-_OBJECT = re.compile(r"[A-Z]\w+\(\w+=|<\w+")
-"""How the repr of an object begins."""
-_CURRENT_AGENT = re.compile(r"current_agent_name='([^']+)'")
-"""The only place where llama-index says who runs."""
-_FRAMEWORKS_OWN = ("langchain", "crewai", "smolagents")
-"""Frameworks whose agents are named by the span or its node only."""
 
 
 def speaks(span: RawSpan) -> bool:
@@ -69,7 +59,9 @@ def read(span: RawSpan) -> Record | None:
         return tool_calls.read_tool(span, cut_at)
     if kind == "RETRIEVER":
         return tool_calls.read_retriever(span, cut_at)
-    return _read_run(span, kind, cut_at) if kind in ("AGENT", "CHAIN") else None
+    if kind == "CHAIN" and (invoked := tool_calls.read_invoker(span)) is not None:
+        return invoked
+    return runs.read_run(span, kind, cut_at) if kind in ("AGENT", "CHAIN") else None
 
 
 def _cut_at(attributes: Attributes) -> int | None:
@@ -89,7 +81,7 @@ def _read_model(span: RawSpan, cut_at: int | None) -> ModelRecord:
     parameters = bodies.read_parameters(span)
     request, fidelity = _read_request(span, sent[0] if sent else None, cut_at)
     answer, fidelity["output"] = _read_answer(span, cut_at)
-    request, answer = _apart(request, answer, content.read_history(_decoded(attributes, "output.value")))
+    request, answer = _apart(request, answer, content.read_history(values.decoded(attributes, "output.value")))
     error = values.failure(span, ErrorCategory.MODEL)
     if error and fidelity["output"] is Fidelity.ABSENT:
         del fidelity["output"]
@@ -131,15 +123,19 @@ def _read_request(span: RawSpan, sent: Request | None, cut_at: int | None) -> tu
         state = Fidelity.TRUNCATED
     if not indexed:
         indexed = _prompts(attributes, "llm.prompts", "prompt", "user")
-        state = Fidelity.WHOLE if indexed else _lost(attributes, "input.value")
-    shown = content.read_messages(_decoded(attributes, "input.value"))
+        state = Fidelity.WHOLE if indexed else messages.lost(attributes, "input.value")
+    shown = content.read_messages(values.decoded(attributes, "input.value"))
     tools, tools_state = _read_tools(attributes, cut_at)
     fidelity = {"input": state, "tools": tools_state}
-    if sent is not None and _weight((*sent.messages, {"parts": sent.instructions})) >= _weight(indexed):
+    if span.dropped_attributes:
+        # Nothing says which were dropped: what is not there may have been.
+        lost = {"tools": bool(tools), "settings": "llm.invocation_parameters" in attributes}
+        fidelity.update({field: Fidelity.TRUNCATED for field, here in lost.items() if not here})
+    if sent is not None and messages.weight((*sent.messages, {"parts": sent.instructions})) >= messages.weight(indexed):
         redacted = messages.REDACTED in json_text.canonical([*sent.messages, *sent.instructions])
         fidelity["input"] = Fidelity.REDACTED if redacted else Fidelity.WHOLE
         return replace(sent, tools=sent.tools or tools), {**fidelity, "tools": Fidelity.WHOLE}
-    if _weight(shown) > _weight(indexed):
+    if messages.weight(shown) > messages.weight(indexed):
         indexed, fidelity["input"] = shown, Fidelity.WHOLE
     return Request(operation=Operation.CHAT, model=None, messages=indexed, tools=tools), fidelity
 
@@ -148,19 +144,24 @@ def _read_answer(span: RawSpan, cut_at: int | None) -> tuple[Answer | None, Fide
     attributes = span.attributes
     kept = bodies.read_answer(span) or Answer()
     found, state = messages.read(attributes, _OUTPUT, cut_at)
-    found = found or _prompts(attributes, "llm.choices", "completion", "assistant")
     if not found:
-        state = _lost(attributes, "output.value")
-    shown = content.read_messages(_decoded(attributes, "output.value"))
-    best = max((kept.messages, found, shown), key=_weight)
-    if _weight(best) > 0 and best is not found:
+        found = _prompts(attributes, "llm.choices", "completion", "assistant")
+        state = Fidelity.WHOLE if found else messages.lost(attributes, "output.value")
+    shown = content.read_messages(values.decoded(attributes, "output.value"))
+    best = max((kept.messages, found, shown), key=messages.weight)
+    if messages.weight(best) > 0 and best is not found:
         state = Fidelity.REDACTED if messages.REDACTED in json_text.canonical(best) else Fidelity.WHOLE
     reason = next(iter(kept.finish_reasons), None) or values.text(attributes, "llm.finish_reason")
-    usage = Usage(**{field: values.integer(attributes, *keys) for field, keys in _USAGE.items()})
-    answer = replace(
-        kept, messages=_with_reason(best, reason), usage=values.whole_usage(usage) if usage != Usage() else kept.usage
-    )
-    return (None if answer == Answer() else answer), state if _weight(best) else max(state, Fidelity.ABSENT)
+    answer = replace(kept, messages=_with_reason(best, reason), usage=_read_usage(attributes, kept.usage))
+    return (None if answer == Answer() else answer), state
+
+
+def _read_usage(attributes: Attributes, kept: Usage | None = None) -> Usage | None:
+    """The counts, with those that only the answer's own body tells."""
+    told = {field: values.integer(attributes, *keys) for field, keys in _USAGE.items()}
+    if kept is not None:
+        told = {field: getattr(kept, field) if count is None else count for field, count in told.items()}
+    return values.whole_usage(Usage(**told)) if any(count is not None for count in told.values()) else None
 
 
 def _with_reason(found: tuple[Message, ...], reason: str | None) -> tuple[Message, ...]:
@@ -179,22 +180,16 @@ def _apart(request: Request, answer: Answer | None, history: tuple[Message, ...]
     if answer is None or not answer.messages:
         return request, answer
     last = answer.messages[-1]
-    rounds = history[_rounds_from(history) :]
+    rounds = history[content.rounds_from(history) :]
     if not rounds:
         asked = [part for part in last["parts"] if part.get("type") == "tool_call"]
-        start = _rounds_from(request.messages)
+        start = content.rounds_from(request.messages)
         again = request.messages[start]["parts"] if start < len(request.messages) else []
         if not asked or len(asked) == len(last["parts"]) or any(call not in again for call in asked):
             return request, answer
         rounds, request = request.messages[start:], replace(request, messages=request.messages[:start])
         last = {**last, "parts": [part for part in last["parts"] if part.get("type") != "tool_call"]}
     return request, replace(answer, messages=(*rounds, *answer.messages[:-1], last))
-
-
-def _rounds_from(found: tuple[Message, ...]) -> int:
-    """Where, after the user's last words, the model's rounds with its tools begin."""
-    spoken = [number for number, message in enumerate(found) if message["role"] in ("user", "system")]
-    return spoken[-1] + 1 if spoken else len(found)
 
 
 def _read_tools(attributes: Attributes, cut_at: int | None) -> tuple[tuple[ToolDefinition, ...], Fidelity]:
@@ -220,20 +215,6 @@ def _prompts(attributes: Attributes, prefix: str, member: str, role: str) -> tup
     items = (item.get(member) for item in messages.nested(attributes, prefix))
     texts = (values.text(item, "text") for item in items if isinstance(item, dict))
     return tuple({"role": role, "parts": messages.parts_of(text)} for text in texts if text)
-
-
-def _lost(attributes: Attributes, key: str) -> Fidelity:
-    return Fidelity.REDACTED if attributes.get(key) == messages.REDACTED else Fidelity.ABSENT
-
-
-def _weight(found: tuple[Message, ...]) -> int:
-    """How much messages tell: the members of their parts that are filled."""
-    parts: list[dict[str, Any]] = [part for message in found for part in message.get("parts") or ()]
-    return sum(1 for part in parts for value in part.values() if value not in (None, "", [], {}))
-
-
-def _decoded(attributes: Attributes, key: str) -> Json:
-    return values.decode(attributes.get(key))[0]
 
 
 # -- calls beside the loop -------------------------------------------------------------------------------------------
@@ -269,78 +250,15 @@ def _read_reranker(span: RawSpan) -> ModelRecord:
 
 def _side_call(span: RawSpan, request: Request, answer: Answer) -> ModelRecord:
     error = values.failure(span, ErrorCategory.MODEL)
-    usage = Usage(**{field: values.integer(span.attributes, *keys) for field, keys in _USAGE.items()})
     return ModelRecord(
         request=request,
-        answer=None if error else replace(answer, usage=usage if usage != Usage() else None),
+        answer=None if error else replace(answer, usage=_read_usage(span.attributes)),
         provider=values.text(span.attributes, "llm.provider", "llm.system"),
         error=error,
         status=values.status_of(error),
-        fidelity={} if request.messages else {"input": _lost(span.attributes, "input.value")},
+        fidelity={} if request.messages else {"input": messages.lost(span.attributes, "input.value")},
     )
 
 
 def _settings(parameters: Json) -> dict[str, Json]:
     return bodies.settings(parameters) if isinstance(parameters, dict) else {}
-
-
-# -- runs ------------------------------------------------------------------------------------------------------------
-
-
-def _read_run(span: RawSpan, kind: str, cut_at: int | None) -> RunRecord:
-    """An agent; or a chain, which is a run only where it stands outermost."""
-    attributes = span.attributes
-    error = values.failure(span, ErrorCategory.OTHER)
-    given, asked, input_state = _end(attributes, "input.value", "user", cut_at)
-    came, answered, output_state = _end(attributes, "output.value", "assistant", cut_at)
-    fidelity = {"input": input_state, "output": output_state}
-    return RunRecord(
-        agent=Agent(_agent_name(span, kind)),
-        input=asked,
-        output=answered,
-        arguments=given if isinstance(given, dict) and not asked else None,
-        result=came if not answered else None,
-        status=values.status_of(error),
-        error=error,
-        outermost_only=kind == "CHAIN" or _is_node(span),
-        fidelity={field: state for field, state in fidelity.items() if state is not Fidelity.WHOLE},
-    )
-
-
-def _end(attributes: Attributes, key: str, role: str, cut_at: int | None) -> tuple[Json, tuple[Message, ...], Fidelity]:
-    """What went into a run or came out of it: the value, the messages in it, and how they came."""
-    value = attributes.get(key)
-    if not isinstance(value, str) or not value or value == messages.REDACTED:
-        return None, (), _lost(attributes, key)
-    decoded, state = values.decode(value)
-    if len(value) == cut_at:
-        state = Fidelity.TRUNCATED
-    if isinstance(decoded, str):
-        # A run's text is what was said; a repr of an object, or the beginning of JSON, is not.
-        plain = state is Fidelity.WHOLE and not _OBJECT.match(decoded)
-        said: tuple[Message, ...] = ({"role": role, "parts": messages.parts_of(decoded)},) if plain else ()
-        return decoded, said, state if said or state is not Fidelity.WHOLE else Fidelity.ABSENT
-    found = content.asked(decoded) if role == "user" else content.answered(decoded)
-    return decoded, found, state if found else Fidelity.ABSENT
-
-
-def _agent_name(span: RawSpan, kind: str) -> str | None:
-    name = values.text(span.attributes, *_AGENT_NAMES)
-    metadata = _decoded(span.attributes, "metadata")
-    if name is None and isinstance(metadata, dict):
-        name = values.text(metadata, "lc_agent_name")
-    library = span.origin.scope.rpartition(".")[2]
-    if name is None and library == "llama_index":
-        found = _CURRENT_AGENT.search(str(span.attributes.get("output.value")))
-        return found.group(1) if found else None
-    if name is not None or kind != "AGENT":
-        return name
-    if library == "crewai":
-        return values.text(span.attributes, "graph.node.id")
-    return span.name.removesuffix(".run") if library in _FRAMEWORKS_OWN else None
-
-
-def _is_node(span: RawSpan) -> bool:
-    """Whether LangGraph ran the span as a node: the instrumentation takes those for agents whose name says so."""
-    metadata = _decoded(span.attributes, "metadata")
-    return isinstance(metadata, dict) and metadata.get("langgraph_node") == span.name

@@ -5,13 +5,16 @@ Bodies are read by the protocol that the instrumented library speaks; of other l
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from typing import Any
 
 from spanreel.model import Answer, Json, Message, Operation, Request
 from spanreel.point import ModelProtocol
-from spanreel.protocols import anthropic, openai_chat, openai_embeddings, openai_responses
+from spanreel.protocols import anthropic, openai_chat, openai_embeddings, openai_responses, openai_usage
 from spanreel_collector import json_text
 from spanreel_collector.dialects import values
+from spanreel_collector.dialects.openinference import reprs
 from spanreel_collector.span import RawSpan
 
 _SETTINGS = {
@@ -61,7 +64,7 @@ def read_request(span: RawSpan, operation: Operation) -> tuple[Request, ModelPro
     if protocol is None:
         return None
     try:
-        request = protocol.read_request(json_text.canonical(body).encode(), operation)
+        request = protocol.read_request(json.dumps(body).encode(), operation)
     except ValueError:
         return None
     return (request, protocol) if request.messages else None
@@ -72,24 +75,16 @@ def read_answer(span: RawSpan) -> Answer | None:
     body, _ = values.decode(span.attributes.get("output.value"))
     protocol = protocol_of(span, body)
     if protocol is None:
-        return _read_langchain(body) or _read_gemini(body)
+        return _read_langchain(body) or _read_gemini(body) or _read_repr(body)
     try:
-        return protocol.read_response(json_text.canonical(body).encode(), 200)
+        return protocol.read_response(json.dumps(body).encode(), 200)
     except ValueError:
         return None
 
 
 def read_parameters(span: RawSpan) -> dict[str, Json]:
     """The invocation parameters; of those cut off, what is whole."""
-    value = span.attributes.get("llm.invocation_parameters")
-    found, _ = values.decode(value)
-    if isinstance(found, str):
-        try:
-            found, _ = json_text.parse_prefix(found)
-        except ValueError:
-            return {}
-    if not isinstance(found, dict):
-        return {}
+    found = values.members(span.attributes.get("llm.invocation_parameters"))
     inner = found.get("generation_config") or found.get("config")
     return {**found, **inner} if isinstance(inner, dict) else found
 
@@ -132,6 +127,23 @@ def _read_gemini(body: Json) -> Answer | None:
         values.text(body, "model_version"),
         reason if isinstance(reason, str) else None,
     )
+
+
+def _read_repr(body: Json) -> Answer | None:
+    """The provider's answer where it was kept as a repr only: OpenAI's by smolagents, its numbers by Haystack."""
+    shown = _at(body, "raw") if _at(body, "role") == "assistant" else _at(body, "replies", 0)
+    try:
+        found = reprs.parse(shown) if isinstance(shown, str) else None
+        if _at(found, "") == "ChatCompletion":
+            return openai_chat.read_response(json.dumps(reprs.without_names(found)).encode(), 200)
+    except ValueError:
+        return None
+    meta = _at(found, "_meta")
+    if not isinstance(meta, dict):
+        return None
+    answer = _answer(values.text(meta, "id"), values.text(meta, "model"), values.text(meta, "finish_reason"))
+    usage = meta.get("usage")
+    return replace(answer, usage=openai_usage.read_usage(usage)) if isinstance(usage, dict) and usage else answer
 
 
 def _answer(response_id: str | None, model: str | None, reason: str | None) -> Answer:

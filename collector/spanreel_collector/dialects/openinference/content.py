@@ -9,7 +9,7 @@ from spanreel_collector.dialects import values
 from spanreel_collector.dialects.openinference import reprs
 from spanreel_collector.dialects.openinference.messages import parts_of
 
-_LISTS = ("messages", "contents", "replies")
+_LISTS = ("messages", "contents", "replies", "tool_messages")
 _HISTORY = "automatic_function_calling_history"
 _WORDS = ("task", "prompt", "input", "query", "question", "user_input", "user_msg")
 _ANSWERS = ("raw", "output", "answer", "content", "response")
@@ -45,15 +45,28 @@ def asked(value: Json) -> tuple[Message, ...]:
 
 
 def answered(value: Json) -> tuple[Message, ...]:
-    """What a run came to: the last message in its output, where the model said it; else the words of an answer."""
+    """What a run came to: its messages since the user's last words; else the words of an answer."""
     if isinstance(value, dict) and isinstance(value.get("content"), dict):
         message = _message(value["content"])
         return (message,) if message is not None else ()
     found = read_messages(value)
     if found:
-        return found[-1:] if found[-1]["role"] == "assistant" else ()
+        return found[rounds_from(found) :]
     words = values.text(value, *_ANSWERS) if isinstance(value, dict) else None
     return ({"role": "assistant", "parts": parts_of(words)},) if words else ()
+
+
+def rounds_from(found: tuple[Message, ...]) -> int:
+    """Where, after the user's last words, the model's rounds with its tools begin."""
+    spoken = [number for number, message in enumerate(found) if message["role"] in ("user", "system")]
+    return spoken[-1] + 1 if spoken else 0
+
+
+def with_system(asked: tuple[Message, ...], state: tuple[Message, ...]) -> tuple[Message, ...]:
+    """What was asked, with the instructions that a run's final state has before it."""
+    before = state[: rounds_from(state)]
+    instructed = tuple(message for message in before if message["role"] == "system")
+    return before if asked and instructed and before == (*instructed, *asked) else asked
 
 
 def _inside(value: dict[str, Any]) -> Json:

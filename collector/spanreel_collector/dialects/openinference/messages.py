@@ -52,6 +52,17 @@ def is_complete(attributes: Attributes, prefix: str) -> bool:
     )
 
 
+def lost(attributes: Attributes, key: str) -> Fidelity:
+    """How it is with a value that holds nothing to read: taken out, or never there."""
+    return Fidelity.REDACTED if attributes.get(key) == REDACTED else Fidelity.ABSENT
+
+
+def weight(found: tuple[Message, ...]) -> int:
+    """How much messages tell: the members of their parts that are filled."""
+    parts: list[dict[str, Any]] = [part for message in found for part in message.get("parts") or ()]
+    return sum(1 for part in parts for value in part.values() if value not in (None, "", [], {}))
+
+
 def parts_of(content: Json) -> list[dict[str, Json]]:
     """The parts of a content as providers write it: a text, or a list of texts and typed blocks."""
     if isinstance(content, str):

@@ -25,6 +25,13 @@ def parse(text: str) -> Json:
         raise ValueError("no repr") from error
 
 
+def without_names(value: Json) -> Json:
+    """What was parsed, without the names of classes."""
+    if isinstance(value, dict):
+        return {key: without_names(item) for key, item in value.items() if key}
+    return [without_names(item) for item in value] if isinstance(value, list) else value
+
+
 def _value(node: ast.expr) -> Json:
     match node:
         case ast.Constant(value=str() | int() | float() | None as value):

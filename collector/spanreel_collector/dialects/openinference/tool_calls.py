@@ -8,6 +8,7 @@ from typing import Any
 
 from spanreel.model import Error, ErrorCategory, Fidelity, Json, ToolKind, ToolRecord
 from spanreel_collector.dialects import values
+from spanreel_collector.dialects.openinference import content
 from spanreel_collector.dialects.openinference.messages import REDACTED, nested
 from spanreel_collector.span import RawSpan
 
@@ -43,6 +44,23 @@ def read_tool(span: RawSpan, cut_at: int | None) -> ToolRecord:
         error=error,
         fidelity={field: state for field, state in fidelity.items() if state is not Fidelity.WHOLE},
     )
+
+
+def read_invoker(span: RawSpan) -> ToolRecord | None:
+    """The one tool call that Haystack's invoker made; it writes reprs of messages on a chain, and no tool's span."""
+    if span.name != "ToolInvoker.run":
+        return None
+    asked = [part for part in _parts(span, "input.value") if part["type"] == "tool_call"]
+    told = [part for part in _parts(span, "output.value") if part["type"] == "tool_call_response"]
+    if len(asked) != 1 or len(told) != 1 or not asked[0]["name"]:
+        return None
+    (call,), (answer,) = asked, told
+    return ToolRecord(call["name"], arguments=call["arguments"], result=answer["response"], call_id=call["id"])
+
+
+def _parts(span: RawSpan, key: str) -> list[dict[str, Json]]:
+    decoded, _ = values.decode(span.attributes.get(key))
+    return [part for message in content.read_messages(decoded) for part in message["parts"]]
 
 
 def read_retriever(span: RawSpan, cut_at: int | None) -> ToolRecord:
