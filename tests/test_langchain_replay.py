@@ -131,6 +131,45 @@ def test_a_graph_made_by_hand_passes(tmp_path: Path) -> None:
     assert (report.model_calls.matched, report.tool_calls.matched) == (2, 1)
 
 
+def test_a_function_as_a_graph_passes(tmp_path: Path) -> None:
+    def work() -> Any:
+        from langgraph.func import entrypoint, task
+
+        model = chat(in_turn(testing.text("Sunny.")))
+
+        @task
+        def ask(question: str) -> str:
+            return str(model.invoke(question).content)
+
+        @entrypoint()
+        def flow(question: str) -> dict[str, Any]:
+            return {"answer": ask(question).result(), "seen": weather.invoke({"city": "Bern"})}
+
+        return flow.invoke("How is it?")
+
+    report = there_and_back(work, tmp_path)
+    assert (report.model_calls.matched, report.tool_calls.matched) == (1, 1)
+    assert report.runs[0].agent == "flow"
+
+
+@pytest.mark.parametrize("way", ["invoke", "stream"])
+def test_an_agent_on_anthropic_passes(way: str, tmp_path: Path) -> None:
+    from langchain.agents import create_agent
+    from langchain_anthropic import ChatAnthropic
+
+    with testing.ScriptedProvider(TWO) as provider:
+        address = provider.base_url
+
+        def work() -> Any:
+            model = ChatAnthropic(model="claude-x", api_key="sk-ant-none", base_url=address, max_retries=0)
+            return WAYS[way](create_agent(model, [weather], system_prompt="Be brief.", name="forecaster"))
+
+        session = record(work, tmp_path)
+    report = play(session, work)
+    assert (report.verdict, report.reasons) == (Verdict.PASS, ())
+    assert (report.model_calls.matched, report.tool_calls.matched) == (2, 2)
+
+
 class Shelf(BaseRetriever):
     """Finds books."""
 

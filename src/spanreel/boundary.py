@@ -158,7 +158,7 @@ class Boundary:
         if scope.delegate is not None and not scope.delegate.ended:
             self._end_delegate(scope.delegate, end_time, player)
         with scope.lock:
-            scope.ended = True
+            scope.ended, scope.outcome = True, None
             turns, scope.turns = scope.turns, []
         for turn in turns:
             turn.span.end(turn.last_end or end_time)

@@ -20,7 +20,8 @@ def read_run(graph: Any, arguments: Mapping[str, Any]) -> RunRequest:
         next((one[key] for one in said if one.get(key) is not None), None) for key in ("thread_id", "user_id")
     )
     return RunRequest(
-        agent=Agent(name=graph.name),
+        # A function that is a graph (`entrypoint`) is its one node, by its name.
+        agent=Agent(name=next(iter(graph.nodes)) if len(graph.nodes) == 1 else graph.name),
         input=lambda: read_input(asked),
         arguments={"input": asked},
         conversation_id=str(thread) if thread is not None else None,
