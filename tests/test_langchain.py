@@ -352,6 +352,15 @@ TOLD = {"role": "tool", "parts": [{"type": "tool_call_response", "id": "call_1",
         ([{"type": "human", "content": [{"type": "text", "text": "Hi."}]}], [HI]),
         (HumanMessage("Hi."), [HI]),
         (
+            [{"role": "user", "content": ["Hi.", {"type": "image_url", "image_url": {"url": "https://x.test/a.png"}}]}],
+            [
+                {
+                    "role": "user",
+                    "parts": [*HI["parts"], {"type": "image_url", "image_url": {"url": "https://x.test/a.png"}}],
+                }
+            ],
+        ),
+        (
             [HumanMessage("Hi."), AIMessage("", tool_calls=[CALL]), ToolMessage("rain", tool_call_id="call_1")],
             [HI, ASKING, TOLD],
         ),

@@ -106,6 +106,19 @@ def test_what_a_graph_injects_is_no_argument() -> None:
         assert result(span) == "call_1: 2"
 
 
+@pytest.mark.parametrize(("hint", "changes"), [("readOnlyHint", False), ("destructiveHint", True), ("title", None)])
+def test_what_a_server_hints_about_its_tool_is_kept(hint: str, changes: bool | None) -> None:
+    hinted = StructuredTool.from_function(plus_one, metadata={hint: True})
+    with recording() as rec:
+        hinted.invoke({"one": 1})
+        assert attribute(rec.one("execute_tool"), "spanreel.tool.side_effect") is changes
+
+
+def plus_one(one: int) -> int:
+    """Adds one."""
+    return one + 1
+
+
 def test_an_exception_that_the_agent_lets_pass_is_the_tools_and_the_runs() -> None:
     @tool
     def broken(city: str) -> str:

@@ -51,7 +51,7 @@ def read_tool_interrupt(error: BaseException) -> ToolResult:
 def rebuild_tool_result(recorded: ToolResult, arguments: Mapping[str, Any]) -> Any:
     """The recorded value as the tool's caller expects it: a message where it gave a call's id."""
     if recorded.status is Status.INTERRUPTED:
-        _interrupt(recorded.value["interrupts"])
+        _interrupt(recorded.value["interrupts"][:1] or [None])
     call_id = arguments["tool_call_id"]
     value = rebuild(recorded.value, call_id)
     if call_id is None or not _is_content(value):
