@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -30,10 +30,10 @@ from spanreel.model import (
 )
 from spanreel.point import (
     Begun,
-    ClientPoint,
     HttpRequest,
     LiveRun,
     ModelProtocol,
+    Piece,
     Player,
     RunRequest,
     RunResult,
@@ -201,7 +201,7 @@ class Boundary:
 
     def open_exchange(
         self,
-        client: ClientPoint,
+        decode: Decode,
         protocol: ModelProtocol,
         operation: Operation,
         request: HttpRequest,
@@ -239,7 +239,7 @@ class Boundary:
             operation,
             request,
             content=self.content,
-            decode=client.decode,
+            decode=decode,
             limit=self.settings.max_span_bytes,
             call_id=failure.call_id if failure else span_id_of(span) or secrets.token_hex(8),
             attempt=failure.attempt + 1 if failure else 0,
@@ -357,6 +357,7 @@ class Boundary:
 
 
 Hold = Callable[[Span, Any], None]
+Decode = Callable[[Mapping[str, str], Sequence[Piece]], list[Piece]]
 
 _boundary: Boundary | None = None
 

@@ -28,7 +28,8 @@ def wrapper_of(point: Point, original: Any) -> Wrapper:
             stream = Stream(point, wrapped, instance, args, kwargs)
             return stream.open, stream.make
 
-        return WatchedBlock(opening)
+        # What a model's block holds is the agent's work, not the model's.
+        return WatchedBlock(opening, stays=point.kind is not Kind.MODEL)
 
     def async_stream(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         opening = Stream(point, wrapped, instance, args, kwargs, keeps_items=point.values)
@@ -168,7 +169,7 @@ class Stream:
         if self.passage is None:
             return self.wrapped(*self.args, **self.kwargs)
         made = self.passage.proceed(self.wrapped, self.args, self.kwargs)
-        return (item for item in _values(made)) if self.passage.is_served else made
+        return (item for item in _values(made)) if self.passage.is_served and not self.point.block else made
 
     def make_async(self) -> Any:
         """`make` for asynchronous generators."""

@@ -84,7 +84,7 @@ def open_exchange(client: ClientPoint, args: tuple[Any, ...], kwargs: dict[str, 
         if request is not None and not is_exchange(operation, request.body):
             return None
         if request is not None:
-            opened = boundary.open_exchange(client, protocol, operation, request, player)
+            opened = boundary.open_exchange(client.decode, protocol, operation, request, player)
             if opened is None:
                 return None
             crossing, capture, live = opened

@@ -12,11 +12,13 @@ from opentelemetry import context as otel
 
 from spanreel import boundary as boundaries
 from spanreel.boundary import Boundary
+from spanreel.capture import ExchangeCapture
 from spanreel.crossing import Crossing
-from spanreel.model import Agent, Status
+from spanreel.model import Agent, Answer, Request, Status
 from spanreel.playing import current_player, rebuild_error
 from spanreel.point import (
     Failure,
+    HttpRequest,
     Kind,
     LiveRun,
     Outcome,
@@ -28,6 +30,7 @@ from spanreel.point import (
     ToolRequest,
     ToolResult,
 )
+from spanreel.protocols import in_process
 from spanreel.quiet import quietly
 from spanreel.scope import RunScope, ToolScope, run_in, scope_in
 from spanreel.snapshot import snapshot
@@ -78,12 +81,14 @@ def open_passage(
             passage = _open_run(boundary, player, point, request, bound, arguments)
         elif isinstance(request, ToolRequest):
             passage = _open_tool(boundary, player, point, request, arguments)
+        elif isinstance(request, Request):
+            passage = _open_model(boundary, player, point, request, arguments)
         elif isinstance(request, Failure):
             _note_failure(request.error)
         elif isinstance(request, Outcome):
             _note_outcome(request)
         read = True
-    if not read and player is not None and point.kind is Kind.TOOL:
+    if not read and player is not None and point.kind in (Kind.TOOL, Kind.MODEL):
         player.refuse(f"a call of {point.target} that could not be read")
     return passage
 
@@ -198,6 +203,42 @@ def _open_tool(
     if point.kind is Kind.HANDOFF and run is not None:
         crossing.told = _tell_handoff(boundary, run, request, player, read_result)
     return passage
+
+
+def _open_model(
+    boundary: Boundary, player: Player | None, point: Point, request: Request, arguments: Mapping[str, Any]
+) -> Passage | None:
+    """A model that is not reached over HTTP: an exchange in the canonical form."""
+    asked = HttpRequest("POST", "", "", "", in_process.write_request(request))
+    opened = boundary.open_exchange(lambda _headers, pieces: list(pieces), in_process, request.operation, asked, player)
+    if opened is None:
+        return None
+    crossing, capture, live = opened
+    crossing.errors = point.errors
+    crossing.told = partial(_keep_answer, point, capture, crossing.told)
+    passage = Passage(crossing, None)
+    if player is not None:
+        try:
+            answer = player.answer_model(live, in_process, request.operation, asked)
+            read = in_process.read_response(answer.body, answer.status)
+            passage.served = point.rebuild_answer(read, arguments) if point.rebuild_answer is not None else read
+        except BaseException as error:  # noqa: BLE001 - raised again where the call would have been
+            passage.error = error
+    return passage
+
+
+def _keep_answer(
+    point: Point,
+    capture: ExchangeCapture,
+    then: Callable[[Any, BaseException | None], None] | None,
+    result: Any,
+    error: BaseException | None,
+) -> None:
+    answer = point.read_result(result) if error is None and result is not None else None
+    if isinstance(answer, Answer):
+        capture.status, capture.body = answer.status, in_process.write_response(answer)
+    if then is not None:
+        then(result, error)
 
 
 def _is_same_call(outer: ToolRequest, inner: ToolRequest) -> bool:

@@ -87,6 +87,8 @@ class Kind(StrEnum):
 
     RUN = "run"
     TOOL = "tool"
+    MODEL = "model"
+    """A model that is not reached over HTTP."""
     HANDOFF = "handoff"
     FAILURE = "failure"
     """Not a call of its own: an exception that the framework swallows inside the tool call around it."""
@@ -195,7 +197,8 @@ class Point:
     ``target`` is ``module:Class.method``. ``read(instance, arguments)`` gets the call's arguments by name and gives the
     request, or None where this call is none. ``read_result(result)`` reads the native result; of a generator that is
     the list of its values, and nothing where ``values`` is False. For tools, ``rebuild(result, arguments)`` makes the
-    native result from a recorded one; the arguments hold the instance as ``self``. ``raise_again(error, arguments)``
+    native result from a recorded one; the arguments hold the instance as ``self``; ``rebuild_answer``
+    likewise for models. ``raise_again(error, arguments)``
     raises what the library itself raises before a tool's own code runs, where the recorded error is of that kind. For
     runs, ``rewrite(arguments, recorded)`` gives the arguments by name with the recorded ones in the place of the
     caller's; ``isolate(arguments, memory)``, with the instance as ``self``, with a store of the replay's own in the
@@ -209,9 +212,10 @@ class Point:
 
     target: str
     kind: Kind
-    read: Callable[[Any, Mapping[str, Any]], RunRequest | ToolRequest | Failure | Outcome | None]
-    read_result: Callable[[Any], RunResult | ToolResult]
+    read: Callable[[Any, Mapping[str, Any]], RunRequest | ToolRequest | Request | Failure | Outcome | None]
+    read_result: Callable[[Any], RunResult | ToolResult | Answer]
     rebuild: Callable[[ToolResult, Mapping[str, Any]], Any] | None = None
+    rebuild_answer: Callable[[Answer, Mapping[str, Any]], Any] | None = None
     raise_again: Callable[[RecordedError, Mapping[str, Any]], None] | None = None
     rewrite: Callable[[Mapping[str, Any], Mapping[str, Json]], Mapping[str, Any]] | None = None
     isolate: Callable[[Mapping[str, Any], dict[Any, Any]], Mapping[str, Any]] | None = None

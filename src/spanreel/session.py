@@ -179,9 +179,9 @@ class Entrypoint(Document):
 class Run(Document):
     """One request to an agent until its final answer. ``result`` is the native result as JSON.
 
-    ``implicit`` says that no agent was around its calls. ``sees_tools`` says that every tool that ran in it left a span:
-    what its model was told of other calls, the framework said by itself. ``order`` says what its calls are ordered by: recorded turns
-    and places in answers, else their start, else their arrival.
+    ``implicit`` says that no agent was around its calls. ``sees_tools`` says that every tool that ran in it left a
+    span: what its model was told of other calls, the framework said by itself. ``order`` says what its calls are
+    ordered by: recorded turns and places in answers, else their start, else their arrival.
     """
 
     id: str

@@ -56,8 +56,9 @@ def exchange_attributes(
     """Where a model request goes, and whether another instrumentation has a span for it already."""
     attributes: Attributes = {
         conventions.PROVIDER: provider_of(request.host, protocol),
-        conventions.SERVER_ADDRESS: request.host,
     }
+    if request.host:
+        attributes[conventions.SERVER_ADDRESS] = request.host
     if request.port:
         attributes[conventions.SERVER_PORT] = request.port
     if model:

@@ -228,11 +228,15 @@ class WatchedBlock:
     """A context manager, sync or async, whose block is watched: opened when it is entered, ended when it is left.
 
     The context is current inside the block, as the user's ``with`` says; what was entered is the result. ``opening()``
-    gives how to open the watch, and what makes the context manager. It decorates functions as those of contextlib do.
+    gives how to open the watch, and what makes the context manager; where the context does not stay, it is current only
+    while the block is entered. It decorates functions as those of contextlib do.
     """
 
-    def __init__(self, opening: Callable[[], tuple[Callable[[], BlockWatch | None], Callable[[], Any]]]) -> None:
+    def __init__(
+        self, opening: Callable[[], tuple[Callable[[], BlockWatch | None], Callable[[], Any]]], *, stays: bool = True
+    ) -> None:
         self._opening = opening
+        self._stays = stays
         self._open_watch, self._make = opening()
         self._watch: BlockWatch = _Unwatched()
         self._inner: Any = None
@@ -245,14 +249,14 @@ class WatchedBlock:
 
             @wraps(function)
             async def asynchronous(*args: Any, **kwargs: Any) -> Any:
-                async with WatchedBlock(self._opening):
+                async with WatchedBlock(self._opening, stays=self._stays):
                     return await function(*args, **kwargs)
 
             return asynchronous
 
         @wraps(function)
         def plain(*args: Any, **kwargs: Any) -> Any:
-            with WatchedBlock(self._opening):
+            with WatchedBlock(self._opening, stays=self._stays):
                 return function(*args, **kwargs)
 
         return plain
@@ -265,7 +269,7 @@ class WatchedBlock:
         except BaseException as error:
             self._end(error)
             raise
-        self._watch.item(self._entered)
+        self._settle()
         return self._entered
 
     def __exit__(self, kind: object, raised: BaseException | None, trace: object) -> Any:
@@ -285,7 +289,7 @@ class WatchedBlock:
         except BaseException as error:
             self._end(error)
             raise
-        self._watch.item(self._entered)
+        self._settle()
         return self._entered
 
     async def __aexit__(self, kind: object, raised: BaseException | None, trace: object) -> Any:
@@ -300,6 +304,12 @@ class WatchedBlock:
     def _start(self) -> None:
         self._watch = self._open_watch() or _Unwatched()
         self._leave = self._watch.stay()
+
+    def _settle(self) -> None:
+        if not self._stays:
+            self._leave()
+            self._leave = _nothing
+        self._watch.item(self._entered)
 
     def _end(self, error: BaseException | None) -> None:
         self._leave()

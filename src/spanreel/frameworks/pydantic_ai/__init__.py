@@ -1,5 +1,9 @@
-"""pydantic-ai: runs, and the tools of every toolset (MCP's too; output tools are none). Model calls pass the wire."""
+"""pydantic-ai: runs, and the tools of every toolset (MCP's too; output tools are none).
 
+Model calls pass the wire, but for those of the library's models for tests.
+"""
+
+from spanreel.frameworks.pydantic_ai.models import MODELS
 from spanreel.frameworks.pydantic_ai.runs import read_begun, read_run, read_run_result, rewrite_run
 from spanreel.frameworks.pydantic_ai.tools import REFUSAL, watch_toolset
 from spanreel.model import ErrorCategory
@@ -30,6 +34,7 @@ PYDANTIC_AI = Framework(
             errors=ERRORS,
         ),
         REFUSAL,
+        *MODELS,
     ),
     injections=(Injection("pydantic_ai.tool_manager:ToolManager.__init__", "toolset", watch_toolset),),
     replay_environment={
