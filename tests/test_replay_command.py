@@ -205,6 +205,31 @@ def test_a_command_may_reach_an_address_that_is_allowed(desk: Desk) -> None:
     assert desk.report["reasons"][0].startswith("a connection to 127.0.0.1:9 from app.py:")
 
 
+@pytest.mark.parametrize(
+    "child",
+    [
+        "subprocess.run([sys.executable, '-c', 'import socket; socket.create_connection((\"127.0.0.1\", 9))'])",
+        "os.fork() or socket.create_connection(('127.0.0.1', 9))\nos.wait()",
+        "os.spawnlp(os.P_WAIT, 'touch', 'touch', 'started')",
+    ],
+)
+def test_what_a_child_of_the_command_would_have_done_is_told(
+    desk: Desk, child: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    code = desk.command("import socket, subprocess\nanswer('one?')\nanswer('two?')\n" + child)
+    assert code == 4, desk.report
+    assert desk.report["reasons"][0].endswith("would have gone past the replay")
+    assert not (desk.folder / "started").exists()
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_a_report_that_cannot_be_written_is_refused_before_anything_runs(desk: Desk) -> None:
+    desk.write("print('ran')")
+    options = Options(report=str(desk.folder / "missing" / "report.json"))
+    with pytest.raises(ReplayRefused, match="cannot write the report to"):
+        replay_command(str(desk.folder / "session.json"), None, [sys.executable, "app.py"], options)
+
+
 def test_a_python_that_never_loads_spanreel_is_told_apart(desk: Desk) -> None:
     with pytest.raises(NotIntercepted, match="exited with 0 and never loaded spanreel"):
         desk.command("", "-I", "-c", "pass")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import platform
 import socket
 import subprocess
 import sys
@@ -12,11 +13,13 @@ import types
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 
 from replaying import Book, pay, pay_in_child
@@ -173,6 +176,28 @@ def test_a_loop_of_uvloop_is_stopped(server: int) -> None:
     assert f"a connection to 127.0.0.1:{server}" in reason(playing.report)
 
 
+def test_a_connection_that_was_open_before_sends_nothing(server: int) -> None:
+    connection = HTTPConnection("127.0.0.1", server)
+    connection.connect()
+    try:
+        with replay(recording(), check=False) as playing:
+            connection.request("GET", "/")
+        assert f"a connection to 127.0.0.1:{server}" in reason(playing.report)
+        assert _Handler.seen == 0
+    finally:
+        connection.close()
+
+
+async def test_a_session_of_aiohttp_that_was_open_before_sends_nothing(server: int) -> None:
+    async with aiohttp.ClientSession(f"http://127.0.0.1:{server}") as session:
+        async with session.get("/"):
+            pass
+        with replay(recording(), check=False) as playing:
+            await session.get("/")
+    assert f"a connection to 127.0.0.1:{server}" in reason(playing.report)
+    assert _Handler.seen == 1
+
+
 # -- other processes -------------------------------------------------------------------------------------------------
 
 
@@ -200,9 +225,10 @@ def test_a_tool_in_a_child_process_does_not_run_and_its_network_is_closed(server
         % server
         + "    try:\n        work()\n        print('ran')\n    except BaseException as error:\n        print(error)\n"
     )
-    environment = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path), "SPANREEL_REPLAY": "session.json"}
     with replay(recording()):
         pay(1)
+        path = os.pathsep.join([os.environ["PYTHONPATH"], *(path for path in sys.path if path)])
+        environment = {"PYTHONPATH": path, "SPANREEL_REPLAY": "session.json"}
         done = subprocess.run(
             [sys.executable, "-c", code], env={**os.environ, **environment}, capture_output=True, text=True, check=True
         )
@@ -211,6 +237,77 @@ def test_a_tool_in_a_child_process_does_not_run_and_its_network_is_closed(server
     assert lines[1].startswith(f"a connection to 127.0.0.1:{server} from ")
     assert _Handler.seen == 0
     assert not (tmp_path / "ledger").exists()
+
+
+TOUCH = "import pathlib; pathlib.Path({!r}).touch()"
+
+
+def _start_in_asyncio(file: str) -> None:
+    async def start() -> None:
+        await (await asyncio.create_subprocess_exec("touch", file)).wait()
+
+    asyncio.run(start())
+
+
+def _start_in_uvloop(file: str) -> None:
+    uvloop = pytest.importorskip("uvloop", reason="uvloop is not installed")
+
+    async def start() -> None:
+        await (await asyncio.create_subprocess_exec("touch", file)).wait()
+
+    uvloop.run(start())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such programs on this system")
+@pytest.mark.parametrize(
+    ("start", "name"),
+    [
+        (lambda file: subprocess.run(["touch", file], check=True), "touch"),
+        (lambda file: subprocess.run(f"FOO=1 touch '{file}'", shell=True, check=True), "touch"),
+        (lambda file: subprocess.run(f"true && touch '{file}'", shell=True, check=True), "sh"),
+        (lambda file: os.system(f"touch '{file}'"), "touch"),
+        (lambda file: os.posix_spawnp("touch", ["touch", file], os.environ), "touch"),
+        (_start_in_asyncio, "touch"),
+        (_start_in_uvloop, "touch"),
+        # Pythons that would not load us.
+        (lambda file: subprocess.run([sys.executable, "-I", "-c", TOUCH.format(file)], check=True), None),
+        (lambda file: subprocess.run([sys.executable, "-c", TOUCH.format(file)], check=True, env={}), None),
+    ],
+)
+def test_a_program_is_not_started(start: Any, name: str | None, tmp_path: Path) -> None:
+    with replay(recording(), check=False) as playing:
+        start(str(tmp_path / "started"))
+    name = name or Path(sys.executable).name
+    assert reason(playing.report).startswith(f"the program {name!r}, started by tests/test_replay_guard.py:")
+    assert not (tmp_path / "started").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such programs on this system")
+def test_a_program_that_is_allowed_is_started_and_listed(tmp_path: Path) -> None:
+    with replay(recording(), allow=["program:touch"]) as playing:
+        subprocess.run(["touch", str(tmp_path / "started")], check=True)
+        pay(1)
+    assert (tmp_path / "started").exists()
+    assert playing.report is not None
+    (note,) = playing.report.notes
+    assert note.startswith("the program 'touch' was started by tests/test_replay_guard.py:")
+
+
+def test_a_look_at_the_machine_passes() -> None:
+    with replay(recording()):
+        platform.processor()
+        pay(1)
+
+
+def test_a_python_that_loads_us_is_started_and_runs_nothing_live(server: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path for path in sys.path if path))
+    code = f"print('on'); import urllib.request; urllib.request.urlopen('http://127.0.0.1:{server}/')"
+    with replay(recording()):
+        pay(1)
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == "on\n"
+    assert "would have gone past the replay" in done.stderr
+    assert _Handler.seen == 0
 
 
 def test_the_guard_is_put_in_place_once() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from spanreel.playing import denied
 from spanreel.settings import REPLAY
 from spanreel.wrapping import instrument, is_instrumented, start_recording
 
@@ -12,7 +13,7 @@ def start() -> None:
     """Instrument this process once, and say so in one line."""
     if is_instrumented():
         return
-    if os.environ.get(REPLAY):
+    if os.environ.get(REPLAY) or denied():
         from spanreel.replay import activate_from_environment  # noqa: PLC0415 - recording must not pay for it
 
         instrument()

@@ -186,7 +186,11 @@ def configure_replay(parser: argparse.ArgumentParser) -> None:
         "--entry", metavar="MODULE:FUNCTION", help="call this function once for each root run with the recorded input"
     )
     parser.add_argument(
-        "--allow", metavar="HOST:PORT", action="append", default=[], help="let connections to this address through"
+        "--allow",
+        metavar="HOST:PORT",
+        action="append",
+        default=[],
+        help="let connections to this address through; or, as program:NAME, let this program be started",
     )
 
 
@@ -200,8 +204,8 @@ def replay_command(options: argparse.Namespace) -> int:
         return complain(f"--entry {options.entry!r} is not of the form module:function", USAGE)
     for address in options.allow:
         host, _, port = address.rpartition(":")
-        if not host or not port.isdecimal():
-            return complain(f"--allow {address!r} is not of the form host:port", USAGE)
+        if not host or not (port.isdecimal() or (host == "program" and port)):
+            return complain(f"--allow {address!r} is not of the form host:port, or program:name", USAGE)
     from spanreel.replay import runner
     from spanreel.session import split_address
 

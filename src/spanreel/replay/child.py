@@ -13,7 +13,7 @@ from typing import Any
 from spanreel import playing
 from spanreel.errors import ReplayStop
 from spanreel.replay import guard
-from spanreel.replay.events import Event, Happening, Subject, write_event
+from spanreel.replay.events import Event, Happening, Subject, append_event
 from spanreel.replay.report import to_text
 from spanreel.replay.runner import replay
 from spanreel.replay.verdict import judge
@@ -31,10 +31,12 @@ def activate_from_environment() -> None:
         NotIntercepted: an HTTP client is loaded that spanreel does not wrap.
     """
     playing.read_guard()
+    file = os.environ.get(REPLAY_REPORT)
     if playing.denied():
         guard.install()
+        if file:
+            _silence_stops()
         return
-    file = os.environ.get(REPLAY_REPORT)
     allow = [address for address in os.environ.get(REPLAY_ALLOW, "").split(",") if address]
     sink = _Sink(Path(file)) if file else None
     replaying = replay(os.environ[REPLAY], allow=allow, on_event=sink)
@@ -52,8 +54,7 @@ class _Sink:
 
     def __call__(self, event: Event) -> None:
         if os.getpid() == self._process:
-            with self._file.open("ab", buffering=0) as file:
-                file.write(write_event(event))
+            append_event(self._file, event)
 
 
 def _finish(replaying: replay, *, printed: bool) -> None:

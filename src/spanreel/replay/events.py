@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Final
 
 from pydantic import TypeAdapter
@@ -82,6 +83,12 @@ def write_event(event: Event) -> bytes:
     """The event as one line of JSON."""
     # In ASCII, so that a lone surrogate in a value survives as its escape.
     return json.dumps(_EVENT.dump_python(event, exclude_defaults=True)).encode() + b"\n"
+
+
+def append_event(file: Path, event: Event) -> None:
+    """Append the event to a file at once, whole."""
+    with file.open("ab", buffering=0) as events:
+        events.write(write_event(event))
 
 
 def read_event(line: bytes) -> Event:

@@ -1,7 +1,7 @@
-"""Keeps a replayed process from the network: whatever no point catches is stopped at its socket and named.
+"""Keeps a replayed process from the network and from other programs: what no point catches is stopped and named.
 
 Process-wide, since a call may come from any thread: one audit hook, which cannot be taken away and looks only while a
-replay is active, and wraps of the two libraries (uvloop, grpc) that open sockets below Python.
+replay is active, and wraps of the libraries that open sockets below Python (uvloop, grpc) or keep them open (aiohttp).
 """
 
 from __future__ import annotations
@@ -11,18 +11,20 @@ import ipaddress
 import os
 import socket
 import sys
-import sysconfig
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import wrapt
 
 from spanreel import playing
 from spanreel.errors import ReplayStop
 from spanreel.point import Player
+from spanreel.replay.asking import frames_of_call, place_of
+from spanreel.replay.events import Event, Happening, Subject, append_event
+from spanreel.replay.programs import EVENTS, LOOKING, SERVERS, program_of
+from spanreel.settings import REPLAY_REPORT
 
 Address = tuple[str, int | None]
 """Host and port; no port where a name is only looked up."""
@@ -31,25 +33,28 @@ TELEMETRY: Final = ("opentelemetry.sdk", "opentelemetry.exporter", "agents.traci
 """Modules that send what was observed. A replay holds it back, and goes on."""
 
 _INTERNET = (socket.AF_INET, socket.AF_INET6)
-_LIBRARIES = (
-    sysconfig.get_paths()["stdlib"],
-    sysconfig.get_paths()["purelib"],
-    sysconfig.get_paths()["platlib"],
-    str(Path(__file__).parents[1]),
-    "<frozen",
-)
+PROGRAM: Final = "program"
+"""What stands in the place of the host in an allowed ``program:NAME``."""
 
 _lock = threading.Lock()
 _allowed: dict[int, frozenset[Address]] = {}
+_programs: dict[int, frozenset[str]] = {}
 _watching = False
+_process = os.getpid()
 _asking = threading.local()
 
 
 def watch(player: Player, allow: Sequence[str] = ()) -> None:
-    """Stop connections while this player is active, but to the ``host:port`` addresses allowed."""
-    allowed = frozenset(address for one in allow for address in _resolve(one))
+    """Stop connections and programs while this player is active, but for what ``allow`` names.
+
+    It holds ``host:port`` addresses, and programs as ``program:NAME``.
+    """
+    programs = frozenset(one.removeprefix(f"{PROGRAM}:") for one in allow if one.startswith(f"{PROGRAM}:"))
+    addresses = [one for one in allow if not one.startswith(f"{PROGRAM}:")]
+    allowed = frozenset(address for one in addresses for address in _resolve(one))
     with _lock:
         _allowed[id(player)] = allowed
+        _programs[id(player)] = programs
     install()
 
 
@@ -57,16 +62,18 @@ def release(player: Player) -> None:
     """The player is no longer active."""
     with _lock:
         _allowed.pop(id(player), None)
+        _programs.pop(id(player), None)
 
 
 def install() -> None:
     """Put the audit hook and the wraps in place, once a process."""
-    global _watching  # noqa: PLW0603 - the process-wide guard that the module docstring names
+    global _watching, _process
     with _lock:
         if _watching:
             return
-        _watching = True
+        _watching, _process = True, os.getpid()
     sys.addaudithook(_audit)
+    wrapt.register_post_import_hook(_wrap_aiohttp, "aiohttp.client")
     wrapt.register_post_import_hook(_wrap_uvloop, "uvloop")
     wrapt.register_post_import_hook(_wrap_grpc, "grpc._channel")
     wrapt.register_post_import_hook(_wrap_grpc_aio, "grpc.aio._channel")
@@ -76,8 +83,14 @@ def install() -> None:
 
 
 def _audit(event: str, arguments: tuple[Any, ...]) -> None:
+    if event in EVENTS:
+        if _is_active():
+            program = program_of(event, arguments)
+            if program is not None:
+                _decide_program(program)
+        return
     read = _EVENTS.get(event)
-    if read is None or not (playing.active_players() or playing.denied()) or getattr(_asking, "us", False):
+    if read is None or not _is_active():
         return
     address = read(arguments)
     if address is None:
@@ -89,6 +102,10 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
         if event == "socket.connect":
             arguments[0].close()
         raise
+
+
+def _is_active() -> bool:
+    return bool(playing.active_players() or playing.denied()) and not getattr(_asking, "us", False)
 
 
 _audit.__cantrace__ = True  # type: ignore[attr-defined]  # what an audit hook has to say so that it can be traced
@@ -108,18 +125,37 @@ def _looked_up(arguments: tuple[Any, ...]) -> Address | None:
     return host, None
 
 
+def _http_peer(arguments: tuple[Any, ...]) -> Address:
+    # A connection that was open before the replay sends without another socket event.
+    return str(arguments[0].host), arguments[0].port
+
+
 _EVENTS: Final[dict[str, Callable[[tuple[Any, ...]], Address | None]]] = {
     "socket.connect": _socket_address,
     "socket.sendto": _socket_address,
     "socket.sendmsg": _socket_address,
     "socket.getaddrinfo": _looked_up,
     "socket.gethostbyname": _looked_up,
+    "http.client.send": _http_peer,
 }
 
 
 def _wrap_uvloop(module: Any) -> None:
     for name, places in (("create_connection", (1, 2)), ("getaddrinfo", (0, 1)), ("sock_connect", (1,))):
         wrapt.wrap_function_wrapper(module, f"Loop.{name}", _uvloop_wrapper(places))
+    for name in ("subprocess_exec", "subprocess_shell"):
+        wrapt.wrap_function_wrapper(module, f"Loop.{name}", _uvloop_program)
+
+
+def _uvloop_program(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+    if _is_active() and len(args) > 1:
+        if wrapped.__name__ == "subprocess_shell":
+            program = program_of("os.system", (args[1],))
+        else:
+            program = program_of("subprocess.Popen", (None, args[1:], None, kwargs.get("env")))
+        if program is not None:
+            _decide_program(program)
+    return wrapped(*args, **kwargs)
 
 
 def _uvloop_wrapper(places: tuple[int, ...]) -> Callable[..., Any]:
@@ -136,6 +172,18 @@ def _uvloop_wrapper(places: tuple[int, ...]) -> Callable[..., Any]:
         return wrapped(*args, **kwargs)
 
     return wrapper
+
+
+def _wrap_aiohttp(module: Any) -> None:
+    wrapt.wrap_function_wrapper(module, "ClientSession._request", _aiohttp_request)
+
+
+async def _aiohttp_request(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+    if _is_active():
+        url = instance._build_url(args[1] if len(args) > 1 else kwargs["str_or_url"])  # noqa: SLF001 - relative ones
+        if url.host:
+            _decide((url.host, url.port))
+    return await wrapped(*args, **kwargs)
 
 
 def _wrap_grpc(module: Any) -> None:
@@ -180,16 +228,48 @@ def _decide(address: Address) -> None:
     if players and all(_is_allowed(address, _allowed.get(id(player), frozenset())) for player in players):
         return
     where = f"{address[0]}:{address[1]}" if address[1] is not None else address[0]
-    frames = list(_frames())
+    frames = list(frames_of_call())
     if any((frame.f_globals.get("__name__") or "").startswith(TELEMETRY) for frame in frames):
         for player in players:
             _note(player, f"telemetry to {where} was held back")
         raise ConnectionRefusedError(f"spanreel: a replay sends no telemetry ({where})")
-    what = f"a connection to {where} from {_place(frames)}"
+    _stop(f"a connection to {where} from {place_of(frames)}")
+
+
+def _decide_program(name: str) -> None:
+    """Let a program start that is allowed, or that only looks or serves tools; stop all else, naming who asked.
+
+    Raises:
+        ReplayStop: the program is not allowed.
+    """
+    players = playing.active_players()
+    frames = list(frames_of_call())
+    modules = {frame.f_globals.get("__name__") for frame in frames}
+    if modules.intersection(LOOKING):
+        return
+    allowed = players and all(name in _programs.get(id(player), frozenset()) for player in players)
+    if allowed or modules.intersection(SERVERS):
+        for player in players:
+            _note(player, f"the program {name!r} was started by {place_of(frames)}")
+        return
+    _stop(f"the program {name!r}, started by {place_of(frames)},")
+
+
+def _stop(what: str) -> NoReturn:
+    players = playing.active_players()
+    if playing.denied() or os.getpid() != _process:
+        _tell_parent(what)
     current = playing.current_player() if players else None
     if current is not None:
         current.refuse(what)
     raise ReplayStop(f"{what} would have gone past the replay")
+
+
+def _tell_parent(what: str) -> None:
+    """The process that replays hears of it by the file that its events go to, where it has one."""
+    if file := os.environ.get(REPLAY_REPORT):
+        with contextlib.suppress(OSError):
+            append_event(Path(file), Event(Happening.REFUSED, Subject.REPLAY, detail=what))
 
 
 def _note(player: Player, what: str) -> None:
@@ -228,19 +308,3 @@ def _is_literal(host: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _frames() -> Iterator[FrameType]:
-    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - the documented way to walk a stack cheaply
-    while frame is not None:
-        yield frame
-        frame = frame.f_back
-
-
-def _place(frames: Sequence[FrameType]) -> str:
-    """The first frame outside libraries: where the user's code asked for it."""
-    own = [frame for frame in frames if not frame.f_code.co_filename.startswith(_LIBRARIES)]
-    frame = own[0] if own else frames[-1]
-    file = frame.f_code.co_filename
-    inside = os.path.relpath(file) if file.startswith(str(Path.cwd()) + os.sep) else Path(file).name
-    return f"{inside}:{frame.f_lineno} ({frame.f_code.co_name})"

@@ -13,6 +13,7 @@ from typing import Final
 from spanreel import playing
 from spanreel.errors import NotIntercepted
 from spanreel.frameworks import FRAMEWORKS
+from spanreel.launch import recorded_environment
 from spanreel.point import Player
 from spanreel.replay import guard
 from spanreel.settings import REPLAY_GUARD
@@ -77,6 +78,7 @@ def _set_up() -> None:
             wanted.update(framework.replay_environment)
         # A child process must not run tools live; one that replaces this process keeps its id, and may replay.
         wanted[REPLAY_GUARD] = f"deny:{os.getpid()}"
+        wanted["PYTHONPATH"] = recorded_environment(os.environ)["PYTHONPATH"]
         for name, value in wanted.items():
             _before[name] = os.environ.get(name)
             os.environ[name] = value
