@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from typing import Any
 
 import pytest
 
 from conftest import cases
+from dialect_cases import wrong_fields
 from otlp_lines import (
     GENAI,
     TRACE,
@@ -31,7 +31,7 @@ from otlp_lines import (
 )
 from spanreel import conventions as names
 from spanreel.model import Fidelity, ModelRecord, RunRecord, Status, ToolKind, ToolRecord
-from spanreel.session import ModelCall, Session, write_session
+from spanreel.session import ModelCall, Session
 from spanreel_collector import dialects
 from spanreel_collector.convert import convert_files
 from spanreel_collector.dialects import genai
@@ -406,18 +406,7 @@ LOST = {
 
 
 def test_real_dumps_of_the_conventions_come_out_as_their_truth_says() -> None:
-    spec = importlib.util.spec_from_file_location("score", cases("score.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    score = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(score)
-    for case in sorted(cases("dialects").glob("genai-*")):
-        truth = json.loads((case / "truth.json").read_text())
-        files = [str(case / name) for name in ("traces.jsonl", "logs.jsonl") if (case / name).exists()]
-        documents = [json.loads(write_session(one)) for one in convert_files(files).sessions]
-        got = score.said([score.expand(document) for document in documents])
-        wrong = [field for field in score.FIELDS if field not in truth["cannot"] and not score.judge(field, truth, got)]
-        assert ", ".join(wrong) == LOST.get(case.name, ""), case.name
+    assert wrong_fields("genai-*") == LOST
 
 
 def test_spans_of_unknown_dialects_make_no_session_and_do_not_fail() -> None:

@@ -37,7 +37,7 @@ def run(*words: str | Path) -> int:
     return SHOW.run(parser.parse_args([str(word) for word in words]))
 
 
-@pytest.mark.parametrize("name", ["spanreel", "genai"])
+@pytest.mark.parametrize("name", ["spanreel", "genai", "openinference"])
 def test_whole_sessions_are_shown_as_agreed(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(GOLDEN / f"{name}.session.json", "--width", "100") == 0
     shown = capsys.readouterr().out

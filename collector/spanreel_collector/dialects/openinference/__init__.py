@@ -149,7 +149,9 @@ def _read_answer(span: RawSpan, cut_at: int | None) -> tuple[Answer | None, Fide
         state = Fidelity.WHOLE if found else messages.lost(attributes, "output.value")
     shown = content.read_messages(values.decoded(attributes, "output.value"))
     best = max((kept.messages, found, shown), key=messages.weight)
-    if messages.weight(best) > 0 and best is not found:
+    if not messages.weight(best):
+        best = found or kept.messages
+    elif best is not found:
         state = Fidelity.REDACTED if messages.REDACTED in json_text.canonical(best) else Fidelity.WHOLE
     reason = next(iter(kept.finish_reasons), None) or values.text(attributes, "llm.finish_reason")
     answer = replace(kept, messages=_with_reason(best, reason), usage=_read_usage(attributes, kept.usage))

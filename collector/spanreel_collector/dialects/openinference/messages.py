@@ -125,7 +125,7 @@ def _parts(message: _Tree) -> list[dict[str, Json]]:
     content = message.get("content")
     if not any(part["type"] == "text" for part in parts):
         # What has both repeats its text.
-        lines = _listed(content, leaves=True) if _is_tree(content) else [content]
+        lines = _listed(content, leaves=True) if isinstance(content, dict | list) else [content]
         parts = [{"type": "text", "content": line} for line in lines if isinstance(line, str) and line] + parts
     calls = [_call(item["tool_call"]) for item in _listed(message.get("tool_calls")) if _is_tree(item.get("tool_call"))]
     if isinstance(message.get("function_call_name"), str):

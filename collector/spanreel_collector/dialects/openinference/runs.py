@@ -15,8 +15,8 @@ _OBJECT = re.compile(r"[A-Z]\w+\(\w+=|<\w+")
 """How the repr of an object begins."""
 _CURRENT_AGENT = re.compile(r"current_agent_name='([^']+)'")
 """The only place where llama-index says who runs."""
-_FRAMEWORKS_OWN = ("langchain", "crewai", "smolagents")
-"""Frameworks whose agents are named by the span or its node only."""
+_FRAMEWORKS_OWN = ("langchain", "smolagents", "agno")
+"""Instrumentations that name an agent in the span's name only, as spans opened by hand do."""
 
 
 def read_run(span: RawSpan, kind: str, cut_at: int | None) -> RunRecord:
@@ -71,7 +71,8 @@ def _agent_name(span: RawSpan, kind: str) -> str | None:
         return name
     if library == "crewai":
         return values.text(span.attributes, "graph.node.id")
-    return span.name.removesuffix(".run") if library in _FRAMEWORKS_OWN else None
+    by_hand = "openinference" not in span.origin.scope
+    return span.name.removesuffix(".run") if by_hand or library in _FRAMEWORKS_OWN else None
 
 
 def _is_node(span: RawSpan) -> bool:
