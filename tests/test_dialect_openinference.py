@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conftest import cases
 from dialect_cases import wrong_fields
 from otlp_lines import (
     Span,
@@ -664,6 +665,16 @@ def test_of_two_vocabularies_on_one_span_each_list_of_messages_is_taken_from_one
     ]
     assert call.usage is not None
     assert call.usage.input_tokens == 7
+
+
+def test_a_span_written_by_a_library_and_a_processor_says_each_thing_once() -> None:
+    (one,) = convert_files([str(cases("reports/034-dual-emitted.jsonl"))]).sessions
+    run = only_run(one)
+    assert [(one.messages[number].role, one.messages[number].parts[0]["content"]) for number in run.input] == [
+        ("system", "You turn requests into filters."),
+        ("user", "only root spans"),
+    ]
+    assert [one.messages[number].parts[0]["content"] for number in run.output] == ["parent_id is None"]
 
 
 def test_the_fuller_list_is_taken_whole_where_the_native_one_is_not_there() -> None:

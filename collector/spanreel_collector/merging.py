@@ -91,6 +91,10 @@ def join_views(first: Record | None, second: Record | None) -> Record | None:
     if isinstance(first, ToolRecord) and isinstance(second, ToolRecord):
         return fill_tool(first, second)
     if isinstance(first, RunRecord) and isinstance(second, RunRecord):
+        if _tells(first.input) < _tells(second.input):
+            first = replace(first, input=())
+        if _tells(first.output) < _tells(second.output):
+            first = replace(first, output=())
         return fill_run_record(first, second)
     return second
 

@@ -194,13 +194,19 @@ def _read_run(span: RawSpan, operation: str) -> RunRecord:
     return RunRecord(
         # A workflow's name is not an agent's; a workflow that holds one agent is folded into it.
         agent=Agent() if operation == "invoke_workflow" else _read_agent(attributes),
-        input=messages,
+        input=(*_instructed(attributes), *messages),
         output=output,
         tools=values.tools(attributes.get(names.TOOL_DEFINITIONS))[0],
         status=values.status_of(error),
         error=error,
         fidelity={field: state for field, state in fidelity.items() if state is not Fidelity.WHOLE},
     )
+
+
+def _instructed(attributes: Attributes) -> tuple[Message, ...]:
+    """What stands beside a run's messages as instructions, as the system's message."""
+    instructions, _ = values.parts(attributes.get(names.SYSTEM_INSTRUCTIONS))
+    return ({"role": "system", "parts": list(instructions)},) if instructions else ()
 
 
 def _read_tool(span: RawSpan, operation: str) -> ToolRecord:
