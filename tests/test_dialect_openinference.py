@@ -454,6 +454,8 @@ def test_values_that_were_cut_are_known_by_the_json_that_was_cut_at_the_same_len
         ("{'dish': 'soup', 'hot': True}", {"dish": "soup", "hot": True}),
         (r'"{\"dish\": \"soup\"}"', {"dish": "soup"}),
         ("{not python", "{not python"),
+        ({"input": '{"dish": "soup"}'}, {"dish": "soup"}),
+        ({"input": "soup"}, {"input": "soup"}),
         ("soup", "soup"),
     ],
 )
@@ -622,6 +624,7 @@ def test_an_agent_is_named_by_its_span_where_the_span_is_named_for_it(
         json.dumps(
             {"messages": [[{"lc": 1, "id": ["HumanMessage"], "kwargs": {"content": "Soup?", "type": "human"}}]]}
         ),
+        json.dumps({"messages": [{"lc": 1, "id": ["langchain_core", "HumanMessage"], "kwargs": {"content": "Soup?"}}]}),
         json.dumps({"new_message": {"role": "user", "parts": [{"text": "Soup?"}]}}),
         json.dumps([{"role": "user", "content": [{"type": "input_text", "text": "Soup?"}]}]),
     ],

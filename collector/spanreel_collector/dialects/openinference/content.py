@@ -84,8 +84,14 @@ def _message(item: Any) -> Message | None:
         return None
     for inside in ("data", "kwargs"):
         if isinstance(item.get(inside), dict) and ("type" in item or "lc" in item):
-            return _plain({"role": item.get("type"), **item[inside]})
+            return _plain({"role": _class_role(item.get("id")) or item.get("type"), **item[inside]})
     return _gemini(item) if isinstance(item.get("parts"), list) else _plain(item)
+
+
+def _class_role(path: Json) -> str | None:
+    """The role that a LangChain class stands for; in JavaScript nothing else says it."""
+    name = path[-1] if isinstance(path, list) and path else None
+    return name.partition("Message")[0].lower() if isinstance(name, str) and "Message" in name else None
 
 
 def _plain(item: dict[str, Any]) -> Message | None:

@@ -111,6 +111,10 @@ def _read_arguments(span: RawSpan, cut_at: int | None) -> tuple[Json, Fidelity]:
             return found, fidelity
     if isinstance(found, dict) and isinstance(found.get("kwargs"), dict) and not found.get("args"):
         found = found["kwargs"]
+    if isinstance(found, dict) and set(found) == {"input"}:
+        # LangChain's JavaScript puts the arguments under this name, as JSON.
+        inner = values.arguments(found["input"])
+        found = inner if isinstance(inner, dict) else found
     return found, fidelity
 
 
