@@ -15,6 +15,7 @@ It speaks the protocols that spanreel knows (of OpenAI and of Anthropic), plain 
 path of a request says which. It checks no key and judges no parameter: what a real provider would refuse, it answers.
 """
 
+from spanreel.testing.embedding import embeddings
 from spanreel.testing.provider import Asked, ScriptedProvider
 from spanreel.testing.script import Options, Script, Scripted, Step, answer, error, from_session, text, tool_call
 
@@ -26,6 +27,7 @@ __all__ = [
     "ScriptedProvider",
     "Step",
     "answer",
+    "embeddings",
     "error",
     "from_session",
     "text",
