@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import pydantic
 import pytest
 from langchain_core.documents import Document
+from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.messages import ToolMessage
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.tools import (
@@ -22,6 +23,7 @@ from langchain_core.tools import (
     create_retriever_tool,
     tool,
 )
+from langchain_core.vectorstores import InMemoryVectorStore
 from langgraph.prebuilt import InjectedState, ToolNode
 from langgraph.types import Command
 from opentelemetry.trace import StatusCode
@@ -271,6 +273,17 @@ async def test_a_retriever_is_a_call_of_its_own_kind_sync_and_async() -> None:
                 {"id": "d-1", "metadata": {"page": 3}, "page_content": "On refunds", "type": "Document"}
             ]
         assert len(rec.of("execute_tool")) == 2
+
+
+def test_a_retriever_is_asked_by_its_settings_too() -> None:
+    shelf = InMemoryVectorStore(DeterministicFakeEmbedding(size=8))
+    shelf.add_documents(BOOKS)
+    with recording() as rec:
+        shelf.as_retriever(search_kwargs={"k": 1}).invoke("refunds")
+        shelf.as_retriever(search_type="mmr").invoke("refunds", k=2)
+        first, second = (content(span, "gen_ai.tool.call.arguments") for span in rec.of("execute_tool"))
+        assert first == {"query": "refunds", "search_type": "similarity", "search_kwargs": {"k": 1}}
+        assert second == {"query": "refunds", "search_type": "mmr", "k": 2}
 
 
 def test_a_retriever_as_a_tool_stands_in_that_tools_call() -> None:

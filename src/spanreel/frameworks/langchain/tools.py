@@ -84,14 +84,19 @@ def read_failure(_: Any, arguments: Mapping[str, Any]) -> Failure:
 
 
 def read_retrieval(retriever: Any, arguments: Mapping[str, Any]) -> ToolRequest:
-    """The retriever and what it is asked."""
+    """The retriever, what it is asked, and how it is set to look: a replay answers another one by nothing else."""
+    settings = {name: found for name in _SETTINGS if (found := getattr(retriever, name, None))}
     extra = {name: value for name, value in arguments.items() if name not in ("input", "config")}
     return ToolRequest(
         name=retriever.get_name(),
-        arguments={"query": arguments["input"], **extra},
+        arguments={"query": arguments["input"], **settings, **extra},
         kind=ToolKind.RETRIEVER,
         side_effect=False,
     )
+
+
+_SETTINGS = ("search_type", "search_kwargs", "k", "top_k", "filter")
+"""What retrievers call the settings that decide what they find."""
 
 
 def read_documents(result: Any) -> ToolResult:
