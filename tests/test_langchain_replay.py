@@ -21,6 +21,7 @@ import spanreel
 from graphs import ASKED, TWO, agent, asks, chat, in_turn, line, thread
 from kinds import record
 from spanreel import testing
+from spanreel.cli import main
 from spanreel.replay.verdict import Report, Verdict
 
 ran: list[str] = []
@@ -366,3 +367,42 @@ def test_a_replay_neither_reads_nor_writes_the_live_checkpoints(asynchronous: bo
     assert second == first
     live = made.get_state(thread("t-1")).values["messages"]
     assert [message.content for message in live] == first
+
+
+REMEMBERING = """
+from langgraph.checkpoint.memory import InMemorySaver
+
+from graphs import agent, in_turn, thread
+from spanreel import testing
+
+def weather(city: str) -> str:
+    "The weather."
+
+talk = agent([], script=in_turn(testing.text("One."), testing.text("Two.")), checkpointer=InMemorySaver())
+
+def answer(question):
+    talk.invoke({"messages": question}, thread("t-1"))
+"""
+
+
+def test_a_later_run_of_a_conversation_is_played_after_those_that_its_agent_remembers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def work() -> None:
+        made = agent(script=in_turn(testing.text("One."), testing.text("Two.")), checkpointer=InMemorySaver())
+        made.invoke({"messages": "First."}, thread("t-1"))
+        made.invoke({"messages": "Second."}, thread("t-1"))
+
+    file = tmp_path / "session.json"
+    file.write_text(record(work, tmp_path).model_dump_json())
+    (tmp_path / "remembering.py").write_text(REMEMBERING)
+    (tmp_path / "another.py").write_text(REMEMBERING.replace("agent([]", "agent([weather]"))
+    (tmp_path / "forgetful.py").write_text(REMEMBERING.replace('"t-1"', "question"))
+    monkeypatch.chdir(tmp_path)
+
+    assert main(["replay", f"{file}#1", "--entry", "remembering:answer"]) == 0
+    assert "PASS: 1 call answered" in capsys.readouterr().out
+    assert main(["replay", f"{file}#1", "--entry", "forgetful:answer"]) == 1
+    assert "/messages/1/parts/0/content: recorded 'First.', now 'Second.'" in capsys.readouterr().out
+    assert main(["replay", f"{file}#1", "--entry", "another:answer"]) == 1
+    assert "run 0, played before it to be remembered: FAIL: model call 1" in capsys.readouterr().out

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import importlib
-import inspect
+import dataclasses
 import json
 import os
 import signal
 import subprocess
-import sys
 import tempfile
-import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +17,7 @@ from spanreel.errors import NotIntercepted, ReplayFailed, ReplayRefused, ReplayS
 from spanreel.launch import recorded_environment
 from spanreel.model import Json, Status
 from spanreel.replay import stage
+from spanreel.replay.entry import finish, load, remembered
 from spanreel.replay.events import Event, Happening, Subject, read_event
 from spanreel.replay.player import SessionPlayer
 from spanreel.replay.preflight import check, find_run, find_session, redact_of
@@ -197,10 +194,31 @@ def play_command(source: Path, session: Session, run: Run | None, command: Seque
 
 
 def play_entry(session: Session, run: Run | None, options: Options) -> Report:
-    """Call a function once for each root run with its recorded input, in this process."""
-    with replay(session, run=run.id if run is not None else None, check=False, allow=options.allow) as playing:
+    """Call a function once for each root run with its recorded input, in this process.
+
+    Of one run of a conversation, those before it are played first: an agent may remember them.
+    """
+    memory: dict[Any, Any] = {}
+    notes: list[str] = []
+    for number, before in remembered(session, run):
         try:
-            function = _load(options.entry or "")
+            earlier = _play_in(session, before, options, memory)
+        except ReplayRefused as refused:
+            said = f"refused: {refused}"
+        else:
+            said = f"{earlier.verdict}: {earlier.reasons[0]}" if earlier.verdict is not Verdict.PASS else ""
+        if said and not notes:  # those after it cannot remember what it did not come to
+            notes.append(f"run {number}, played before it to be remembered: {said}")
+    report = _play_in(session, run, options, memory)
+    return dataclasses.replace(report, notes=(*report.notes, *notes))
+
+
+def _play_in(session: Session, run: Run | None, options: Options, memory: dict[Any, Any]) -> Report:
+    """Play with what agents have kept in ``memory``, and will keep there."""
+    with replay(session, run=run.id if run is not None else None, check=False, allow=options.allow) as playing:
+        playing.player.memory = memory
+        try:
+            function = load(options.entry or "")
             for root in [run] if run is not None else session.roots():
                 _call(playing, function, root)
         except ReplayStop:
@@ -211,7 +229,7 @@ def play_entry(session: Session, run: Run | None, options: Options) -> Report:
 
 def _call(playing: replay, function: Callable[..., Any], run: Run) -> None:
     try:
-        _finish(call_again(function, playing.session, run))
+        finish(call_again(function, playing.session, run))
     except BaseException as error:
         if only_stops(error):
             return
@@ -221,41 +239,6 @@ def _call(playing: replay, function: Callable[..., Any], run: Run) -> None:
         if recorded is None or recorded.rpartition(".")[2] != type(error).__qualname__.rpartition(".")[2]:
             said = f"{type(error).__name__}: {error}"
             playing.player.log(Event(Happening.RAISED, Subject.REPLAY, recorded_id=run.id, detail=said))
-
-
-def _finish(result: Any) -> None:
-    """Run what a function has only begun: a coroutine, a generator of either kind."""
-    if inspect.iscoroutine(result):
-        asyncio.run(result)
-    elif inspect.isgenerator(result):
-        for _ in result:
-            pass
-    elif inspect.isasyncgen(result):
-
-        async def walk() -> None:
-            async for _ in result:
-                pass
-
-        asyncio.run(walk())
-
-
-def _load(entry: str) -> Callable[..., Any]:
-    module, _, name = entry.partition(":")
-    if (here := str(Path.cwd())) not in sys.path:
-        sys.path.insert(0, here)
-    try:
-        found: Any = importlib.import_module(module)
-        for step in name.split("."):
-            found = getattr(found, step)
-    except (ImportError, AttributeError) as error:
-        raise ReplayRefused(f"--entry {entry!r} is not here: {error}") from error
-    except Exception as error:
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        said = f"{type(error).__name__}: {error} ({Path(frame.filename).name}:{frame.lineno})"
-        raise ReplayRefused(f"--entry {entry!r} cannot be imported: {said}") from error
-    if not callable(found):
-        raise ReplayRefused(f"--entry {entry!r} is a {type(found).__name__}, which cannot be called")
-    return found  # type: ignore[no-any-return]  # what getattr finds has no type
 
 
 def _read_events(file: Path) -> list[Event]:
