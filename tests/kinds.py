@@ -1,8 +1,9 @@
-"""The two kinds of agent of the acceptance suite, on one interface: tools as plain functions, a model as a script."""
+"""The kinds of agent of the acceptance suite, on one interface: tools as plain functions, a model as a script."""
 
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import agents
+from pydantic_ai import Agent, ModelRetry
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.providers.openai import OpenAIProvider
 
 import spanreel
 from recording import recording
@@ -124,7 +128,31 @@ async def _run(agent: Any, scene: Scene) -> Any:
     return await agents.Runner.run(agent, scene.question)
 
 
-KINDS: tuple[Callable[[Scene], str], ...] = (hand_written, openai_agents)
+def pydantic_ai(scene: Scene) -> str:
+    """pydantic-ai, whose agents tell the model of a failure only where the tool asks for it."""
+    provider = OpenAIProvider(openai_client=scene.model().async_client())
+    agent = Agent(
+        OpenAIChatModel("gpt-5", provider=provider),
+        name="care",
+        instructions=scene.instructions,
+        tools=[_asking_again(tool) for tool in scene.tools],
+        retries=5,
+    )
+    return asyncio.run(agent.run(scene.question)).output
+
+
+def _asking_again(tool: Tool) -> Tool:
+    @functools.wraps(tool)
+    def asking(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return tool(*args, **kwargs)
+        except TimeoutError as error:
+            raise ModelRetry(str(error)) from error
+
+    return asking
+
+
+KINDS: tuple[Callable[[Scene], str], ...] = (hand_written, openai_agents, pydantic_ai)
 
 
 def record(work: Callable[[], Any], folder: Path) -> Session:

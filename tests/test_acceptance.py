@@ -294,7 +294,9 @@ def test_18_a_tool_s_error_comes_again_and_its_retry_is_served(kind: Kind, tmp_p
     session = record(lambda: kind(scene), tmp_path)
     first, second = (call for run in session.runs for call in run.tool_calls())
     assert first.error is not None
-    assert (first.error.type, second.result) == ("TimeoutError", "found")
+    # pydantic-ai tells the model of a failure only where the tool asks for another try.
+    assert first.error.type in ("TimeoutError", "pydantic_ai.exceptions.ModelRetry")
+    assert second.result == "found"
     assert play(session, kind, scene).verdict is Verdict.PASS
 
 
