@@ -67,7 +67,7 @@ lock: .venv/installed ## resolve the lock files again (UPGRADE=--upgrade for tod
 
 clean: ## remove what the other targets made
 	rm -rf .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage* \
-		build dist demo-out
+		build dist demo-out service-out
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # -- environments ------------------------------------------------------------------------------------------------------
