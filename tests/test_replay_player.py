@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import random
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -363,6 +366,7 @@ def test_a_forked_process_is_answered_nothing() -> None:
     assert b"forked from a replayed one" in os.read(reader, 1000)
     os.close(reader)
     assert live.call(run, "a", {}) == "result of a"
+    live.end(run)
     assert live.report().verdict is Verdict.PASS
 
 
@@ -428,7 +432,9 @@ def test_a_recorded_null_is_served() -> None:
     book = Book()
     book.tool(book.run(), "a", {}, None)
     live = Live(book.session())
-    assert live.call(live.run(), "a", {}) is None
+    run = live.run()
+    assert live.call(run, "a", {}) is None
+    live.end(run)
     assert live.report().verdict is Verdict.PASS
 
 
@@ -646,6 +652,64 @@ def test_parallel_model_calls_arrive_in_any_order() -> None:
     run = live.run()
     answers = [live.ask(run, [text("user", name)]).messages[0]["parts"][0]["content"] for name in "bac"]
     assert answers == ["b", "a", "c"]
+
+
+def _in_a_thread(call: Callable[[], Any]) -> Any:
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(call).result()
+
+
+def test_tool_calls_beside_the_runs_own_thread_have_no_order() -> None:
+    live = Live(_sequence("a", "b"))
+    run = live.run()
+    for name in ("b", "a"):
+        assert _in_a_thread(partial(live.call, run, name, {})) == f"result of {name}"
+    live.end(run)
+    assert live.report().verdict is Verdict.PASS
+
+
+async def test_tool_calls_beside_the_runs_own_task_have_no_order() -> None:
+    live = Live(_sequence("a", "b"))
+    run = live.run()
+
+    async def call(name: str) -> Any:
+        return live.call(run, name, {})
+
+    assert list(await asyncio.gather(call("b"), call("a"))) == ["result of b", "result of a"]
+    live.end(run)
+    assert live.report().verdict is Verdict.PASS
+
+
+def test_a_model_call_beside_the_runs_own_thread_may_come_early_and_a_dropped_one_is_missed_still() -> None:
+    live = Live(_three().session())
+    run = live.run()
+    for name in ("c", "a"):
+        answer = _in_a_thread(partial(live.ask, run, [text("user", name)]))
+        assert answer.messages[0]["parts"][0]["content"] == name
+    live.end(run)
+    assert live.report().reasons == ("model call 2 of root was recorded and was not made",)
+
+
+def test_runs_side_by_side_are_told_apart_by_what_they_were_asked() -> None:
+    book = Book()
+    root = book.run()
+    for number, question in enumerate(("a", "b")):
+        asked = {"arguments": {"question": question}}
+        inner = book.run(f"root/sub#{number}", agent="sub", parent={"run": root["id"]}, entrypoint=asked)
+        book.tool(inner, "look", {"for": question}, f"found {question}")
+    live = Live(book.session())
+    outer = live.run()
+
+    def ask(number: int, question: str) -> Any:
+        inner = live.run(f"root/sub#{number}", agent="sub", parent=outer, arguments={"question": question})
+        found = live.call(inner, "look", {"for": question})
+        live.end(inner)
+        return found
+
+    # The second of the recording comes first, and is counted first.
+    assert [_in_a_thread(partial(ask, *one)) for one in ((0, "b"), (1, "a"))] == ["found b", "found a"]
+    live.end(outer)
+    assert live.report().verdict is Verdict.PASS
 
 
 def test_a_model_call_before_its_time_is_told_so() -> None:

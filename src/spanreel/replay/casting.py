@@ -1,6 +1,6 @@
 """Which recorded run a live run plays: root runs by order and agent, the others by the tool call they are inside of.
 
-Not thread-safe: the player holds the lock.
+Runs side by side are told apart by what they were asked. Not thread-safe: the player holds the lock.
 """
 
 from __future__ import annotations
@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from spanreel.model import Json
 from spanreel.point import LiveRun, ToolRequest
+from spanreel.replay.canonical import canonical, first_difference
 from spanreel.replay.recording import OUTSIDE, Recording, Scope, ToolSlot
 from spanreel.session import Run
 
@@ -44,10 +46,13 @@ class Casting:
         self._taken: set[str] = set()
         self._through: list[tuple[str | None, ToolRequest, ToolSlot]] = []
 
-    def cast(self, run: LiveRun) -> Role | None:
-        """The role of a run that starts; None where the recording has none for it."""
+    def cast(self, run: LiveRun, asked: Json = None) -> Role | None:
+        """The role of a run that starts; None where the recording has none for it.
+
+        ``asked`` are the canonical arguments of a run that starts beside others, where its number says nothing.
+        """
         parent = self._roles.get(run.parent) if run.parent is not None else None
-        recorded = self._choose_root(run) if parent is None else self._choose_inner(run, parent)
+        recorded = self._choose_root(run) if parent is None else self._choose_inner(run, parent, asked)
         if recorded is not None:
             root = parent.root if parent is not None else run.id
             role = Role(self.recording.scopes[recorded.id], root, recorded)
@@ -98,8 +103,10 @@ class Casting:
     def _choose_root(self, run: LiveRun) -> Run | None:
         return _pick(self._left(self.recording.roots), run)
 
-    def _choose_inner(self, run: LiveRun, parent: Role) -> Run | None:
+    def _choose_inner(self, run: LiveRun, parent: Role, asked: Json) -> Run | None:
         left = self._left(self.recording.children(parent.scope))
+        alike = [one for one in left if one.agent.name == run.agent.name and _was_asked(one, asked)]
+        left = alike or left
         for slot in self._tools_of(run):
             inside = [one for one in left if _is_inside(one, slot)]
             if inside:
@@ -125,6 +132,12 @@ class Casting:
 
 def _is_inside(run: Run, tool: ToolSlot) -> bool:
     return tool.call.run == run.id or (run.parent is not None and run.parent.tool_call == tool.call.id)
+
+
+def _was_asked(run: Run, asked: Json) -> bool:
+    """Whether a recorded run was called with these arguments."""
+    said = run.entrypoint.arguments if run.entrypoint is not None else None
+    return bool(said) and first_difference(canonical(said), asked) is None
 
 
 def _pick(runs: Sequence[Run], live: LiveRun, *, strict: bool = False) -> Run | None:

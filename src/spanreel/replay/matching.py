@@ -71,21 +71,29 @@ class Miss:
 
 @dataclass(frozen=True, slots=True)
 class LiveTool:
-    """A live tool call, as far as matching is concerned; ``runs`` where it is let through, and needs no result."""
+    """A live tool call, as far as matching is concerned; ``runs`` where it is let through, and needs no result.
+
+    ``apart``: made in another thread or task than its run, so that its place among the others is nobody's intention.
+    """
 
     name: str
     arguments: Any
     call_id: str | None = None
     runs: bool = False
+    apart: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class LiveModel:
-    """A live model request; ``foreign`` where the recording was not written by us, or in another protocol."""
+    """A live model request; ``foreign`` where the recording was not written by us, or in another protocol.
+
+    ``apart`` as of tools.
+    """
 
     request: Request
     protocol: str
     foreign: bool = False
+    apart: bool = False
 
 
 # -- tools -----------------------------------------------------------------------------------------------------------
@@ -128,7 +136,8 @@ def _take_tool(scope: Scope, slot: ToolSlot, tier: Tier, live: LiveTool, *, ambi
         return Miss(Reason.NO_RESULT, slot)
     if not live.runs and result is Fidelity.TRUNCATED:
         return Miss(Reason.LOSSY, slot)
-    skipped = tuple(one for one in scope.tools if not (one.spent or one.covered) and precedes(one, slot))
+    before = () if live.apart else scope.tools
+    skipped = tuple(one for one in before if not (one.spent or one.covered) and precedes(one, slot))
     return Match(slot, tier, ambiguous, skipped)
 
 
@@ -161,12 +170,13 @@ def match_model(scope: Scope, live: LiveModel) -> Match | Miss:
             if difference is None:
                 return _take_model(slot, uncompared)
     left = [slot for slot in slots if not slot.spent]
-    ready = [slot for slot in left if not any(precedes(one, slot) for one in left)]
+    # What runs beside its run's own thread or task may come earlier than it happened to come when it was recorded.
+    ready = left if live.apart else [slot for slot in left if not any(precedes(one, slot) for one in left)]
     compared = [(slot, *_compare(slot, asked, live)) for slot in ready]
     equal = [(slot, uncompared) for slot, difference, uncompared in compared if difference is None]
     if equal:
         first, uncompared = equal[0]
-        rivals = [slot for slot, _ in equal if slot.outcome != first.outcome]
+        rivals = [slot for slot, _ in equal if not precedes(first, slot) and slot.outcome != first.outcome]
         return _take_model(first, uncompared, ambiguous=bool(rivals))
     return _missed_model(slots, ready, asked, live)
 

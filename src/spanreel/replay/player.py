@@ -29,6 +29,7 @@ from spanreel.replay.answers import model_answer, tool_answer
 from spanreel.replay.canonical import canonical, first_difference
 from spanreel.replay.casting import Casting, Role
 from spanreel.replay.events import Event, Happening, Subject, contrast, describe, told
+from spanreel.replay.lanes import Lane, current_lane
 from spanreel.replay.matching import LiveModel, LiveTool, Match, Miss, match_model, match_tool
 from spanreel.replay.naming import name_of
 from spanreel.replay.outcome import compare_outcome
@@ -66,6 +67,7 @@ class SessionPlayer:
         self._events: list[Event] = []
         self._stopped: dict[str, str] = {}
         self._closed = False
+        self._lanes: dict[str | None, Lane] = {}
         self._process = os.getpid()
         self._lock = threading.RLock()
 
@@ -85,7 +87,9 @@ class SessionPlayer:
         """A run starts: find the recorded run that it is; a root run gets its recorded arguments."""
         with self._lock:
             self._check(run)
-            role = self._casting.cast(run)
+            apart = run.parent is not None and self._is_apart(run.parent)
+            self._lanes[run.id] = current_lane()
+            role = self._casting.cast(run, canonical(self._redact(_arguments(request))) if apart else None)
             if role is None:
                 hint = self._casting.expected(run)
                 self._miss(run, Event(Happening.MISSED, Subject.RUN, run.path, run.agent.name, detail=hint))
@@ -135,7 +139,8 @@ class SessionPlayer:
             role = self._casting.find(run)
             role.scope.learn([dict(tool) for tool in asked.tools])
             foreign = self.session.origin == "imported"
-            found = match_model(role.scope, LiveModel(asked, protocol.NAME, foreign))
+            apart = self._is_apart(run.id if run is not None else None)
+            found = match_model(role.scope, LiveModel(asked, protocol.NAME, foreign, apart))
             if isinstance(found, Miss) or found.attempt == 0:
                 role.asked += 1
             slot = self._decide(
@@ -148,9 +153,11 @@ class SessionPlayer:
     def answer_tool(self, run: LiveRun | None, request: ToolRequest) -> ToolResult | RecordedError | None:
         """The recorded outcome of a tool call; None lets agents as tools and handoffs run to meet theirs inside."""
         runs = request.kind in _RUNNING
-        live = LiveTool(request.name, self._redact(request.arguments), request.call_id, runs)
+        arguments = self._redact(request.arguments)
         with self._lock:
             self._check(run)
+            apart = self._is_apart(run.id if run is not None else None)
+            live = LiveTool(request.name, arguments, request.call_id, runs, apart)
             role = self._casting.find(run)
             happening = Happening.LET_THROUGH if runs else Happening.SERVED
             found = match_tool(role.scope, live)
@@ -180,6 +187,11 @@ class SessionPlayer:
         with self._lock:
             if event.happening is not Happening.NOTED or event not in self._events:
                 self._log(event)
+
+    def _is_apart(self, run_id: str | None) -> bool:
+        """Whether this is another thread or task than the run's: that of its first call, where it is none of ours."""
+        lane = current_lane()
+        return self._lanes.setdefault(run_id, lane) != lane
 
     # -- deciding ------------------------------------------------------------------------------------------------------
 
@@ -256,12 +268,17 @@ class SessionPlayer:
     def _note_changes(self, run: Run, request: RunRequest, recorded: Mapping[str, Json]) -> None:
         if run.agent.name not in (None, request.agent.name):
             self.note(f"the agent of {run.path} was recorded as {run.agent.name!r}, now {request.agent.name!r}")
-        given = request.arguments() if callable(request.arguments) else request.arguments
+        given = _arguments(request)
         live = {name: given[name] for name in recorded if name in given}
         found = first_difference(canonical(recorded), canonical(self._redact(live))) if live else None
         if found is not None:
             said = contrast(told(found) or {})
             self.note(f"{run.path} was given the recorded input, not the caller's: {found.pointer}: {said}")
+
+
+def _arguments(request: RunRequest) -> dict[str, Any]:
+    given: Any = request.arguments() if callable(request.arguments) else request.arguments
+    return dict(given)
 
 
 def _missed(event: Event, miss: Miss) -> Event:
