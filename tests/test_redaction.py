@@ -99,6 +99,10 @@ def test_these_names_do_not(name: str) -> None:
         ("Server=s;Password=a;b,c;Database=d", "Server=s;Password=[redacted];Database=d"),
         ("f(password=hunter2, user=u)", "f(password=[redacted], user=u)"),
         ("https://h/p?api_key=abc&x=1#f", "https://h/p?api_key=[redacted]&x=1#f"),
+        (
+            "https://b.example/c?sv=1&sig=aB%2Fc0123456789def&se=2 and ?key=abcdefghijklmnop1#x",
+            "https://b.example/c?sv=1&sig=[redacted]&se=2 and ?key=[redacted]#x",
+        ),
         ("run --api-key hunter2 --verbose", "run --api-key [redacted] --verbose"),
         ("<password>hunter2</password>", "<password>[redacted]</password>"),
         ("password password=abc", "password password=[redacted]"),
@@ -133,6 +137,7 @@ def test_text_loses_its_credentials_and_nothing_else(text: str, redacted: str) -
         "http://localhost:4318/v1/traces?email=a@b.c",
         "Basic !!!! Basic abcd",
         "keys: a, b; monkey: c",
+        "https://h/find?key=title&design=1234567890abcdefgh&sigma=1234567890abcdefgh",
     ],
 )
 def test_harmless_text_stays(text: str) -> None:
@@ -168,6 +173,23 @@ def test_harmless_text_stays(text: str) -> None:
         ({"password": b"\x00"}, {"password": "[redacted]"}),
         (b"\xffpassword=x", b"\xffpassword=[redacted]"),
         (b"\xffplain", b"\xffplain"),
+        (
+            {"authentication": {"type": "api_key", "key": "hunter2"}},
+            {"authentication": {"type": "api_key", "key": "[redacted]"}},
+        ),
+        (
+            {"auth_token": {"type": "bearer", "value": "hunter2"}},
+            {"auth_token": {"type": "[redacted]", "value": "[redacted]"}},
+        ),
+        (
+            {"credentials": {"description": "of the bot", "value": "hunter2"}},
+            {"credentials": {"description": "[redacted]", "value": "[redacted]"}},
+        ),
+        (
+            {"properties": {"password": {"type": "string", "default": "hunter2", "description": "yours"}}},
+            {"properties": {"password": {"type": "string", "default": "[redacted]", "description": "yours"}}},
+        ),
+        ({"type": "token", "value": "the"}, {"type": "token", "value": "the"}),
         ({"secrets": {}}, {"secrets": {}}),
         ({"cookies": []}, {"cookies": []}),
     ],

@@ -270,6 +270,13 @@ ASSIGNMENT: Final = Detector(
     _redact_assignments,
 )
 
+SIGNED_URL: Final = Detector(
+    "signed URL",
+    ("sig=", "key="),
+    # In a query these short names are a signature (Azure) and a key (Google); elsewhere they may be anything.
+    _masking(r"(?<=[?&])(?P<before>(?i:sig|key)=)(?!\[redacted\])[^&#\s\"'<>\\]{16,}+", _mask_after),
+)
+
 DETECTORS: Final = (
     # The order has a meaning: whole shapes before names, headers of several words before single values.
     PRIVATE_KEY,
@@ -279,5 +286,6 @@ DETECTORS: Final = (
     BASIC,
     JWT,
     PROVIDER_KEY,
+    SIGNED_URL,
     ASSIGNMENT,
 )

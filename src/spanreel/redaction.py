@@ -157,6 +157,12 @@ def _mapping(value: Mapping[Any, Any], policy: Policy) -> Any:
     if name is not None and isinstance(value.get("value"), str):
         redacted["value"] = _under(name, redacted["value"], policy)
         changed = changed or redacted["value"] != value["value"]
+    kind = value.get("type")
+    if isinstance(kind, str) and kind != "token" and policy.is_credential(kind):  # {"type": "api_key", "key": "..."}
+        for place in ("key", "value"):
+            if isinstance(value.get(place), str):
+                redacted[place] = _conceal(kind, redacted[place], policy)
+                changed = changed or redacted[place] != value[place]
     return redacted if changed else value
 
 
@@ -193,8 +199,12 @@ def _conceal(name: str, value: Any, policy: Policy) -> Any:
     if isinstance(value, (bytes, bytearray)):
         return MASK
     if isinstance(value, Mapping):
-        redacted = {} if _is_schema(value) else {key: _conceal(name, item, policy) for key, item in value.items()}
-        return _walk(value, policy) if not redacted or redacted == value else redacted
+        spared = _is_schema(value)
+        redacted = {
+            key: _walk(item, policy) if spared and key not in _SCHEMA_VALUES else _conceal(name, item, policy)
+            for key, item in value.items()
+        }
+        return _walk(value, policy) if redacted == value else redacted
     redacted_items = [_conceal(name, item, policy) for item in value]
     if redacted_items == list(value):
         return value
@@ -203,9 +213,17 @@ def _conceal(name: str, value: Any, policy: Policy) -> Any:
 
 def _is_schema(value: Mapping[Any, Any]) -> bool:
     """Whether this is JSON Schema, which describes a parameter that is called like a credential."""
-    return not _SCHEMA_WORDS.isdisjoint(value)
+    kinds = value.get("type")
+    named = kinds if isinstance(kinds, (list, tuple)) else [kinds]
+    return (
+        not _SCHEMA_WORDS.isdisjoint(value)
+        or any(isinstance(kind, str) and kind in _SCHEMA_TYPES for kind in named)
+        or (bool(value) and _SCHEMA_NOTES.issuperset(value))
+    )
 
 
-_SCHEMA_WORDS: Final = frozenset(
-    {"type", "$ref", "anyOf", "oneOf", "allOf", "enum", "const", "properties", "description"}
-)
+_SCHEMA_WORDS: Final = frozenset({"$ref", "anyOf", "oneOf", "allOf", "enum", "const", "properties"})
+_SCHEMA_TYPES: Final = frozenset({"string", "object", "array", "number", "integer", "boolean", "null"})
+_SCHEMA_NOTES: Final = frozenset({"description", "title", "deprecated"})
+_SCHEMA_VALUES: Final = frozenset({"default", "example", "examples"})
+"""Where a schema holds values of what it describes."""
