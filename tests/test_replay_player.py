@@ -21,6 +21,7 @@ from spanreel.model import Error, ErrorCategory, Status
 from spanreel.point import RecordedError, ToolRequest
 from spanreel.protocols import openai_chat
 from spanreel.replay.player import SessionPlayer
+from spanreel.replay.report import to_json, to_text
 from spanreel.replay.verdict import Verdict
 
 
@@ -652,6 +653,29 @@ def test_parallel_model_calls_arrive_in_any_order() -> None:
     run = live.run()
     answers = [live.ask(run, [text("user", name)]).messages[0]["parts"][0]["content"] for name in "bac"]
     assert answers == ["b", "a", "c"]
+
+
+@pytest.mark.parametrize("place", ["argument", "message", "model", "tool", "error"])
+def test_no_credential_stands_in_a_report_or_in_what_is_raised(place: str) -> None:
+    key = "sk-proj-" + "a1" * 20
+    live = Live(_three().session())
+    run = live.run()
+    said = ""
+    try:
+        if place in ("argument", "tool"):
+            live.call(run, key if place == "tool" else "w", {"x": key})
+        elif place in ("message", "model"):
+            live.ask(run, [text("user", key)], **({"model": key} if place == "model" else {}))
+        else:
+            live.end(run, error=ValueError(f"password=hunter2 {key}"))
+    except ReplayStop as stop:
+        said = str(stop)
+    report = live.report()
+    written = f"{said} {to_text(report)} {json.dumps(to_json(report))}"
+    assert report.verdict is not Verdict.PASS
+    assert "[redacted]" in written or place == "argument"
+    assert key not in written
+    assert "hunter2" not in written
 
 
 def _in_a_thread(call: Callable[[], Any]) -> Any:

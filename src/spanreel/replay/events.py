@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
@@ -12,6 +12,7 @@ from typing import Final
 from pydantic import TypeAdapter
 
 from spanreel.model import Json
+from spanreel.redaction import redact_json, redact_text
 from spanreel.replay.canonical import Difference, Nothing
 
 SHOWN: Final = 96
@@ -98,6 +99,17 @@ def read_event(line: bytes) -> Event:
         ValueError: it is not an event.
     """
     return _EVENT.validate_python(json.loads(line))
+
+
+def without_secrets(event: Event) -> Event:
+    """The event as it may leave: reports are read by others, and stand in the logs of CI."""
+    return replace(
+        event,
+        path=redact_text(event.path),
+        name=None if event.name is None else redact_text(event.name),
+        detail=None if event.detail is None else redact_text(event.detail),
+        difference=None if event.difference is None else redact_json(dict(event.difference))[0],
+    )
 
 
 def told(difference: Difference | None) -> Mapping[str, Json] | None:

@@ -28,7 +28,7 @@ from spanreel.point import (
 from spanreel.replay.answers import model_answer, tool_answer
 from spanreel.replay.canonical import canonical, first_difference
 from spanreel.replay.casting import Casting, Role
-from spanreel.replay.events import Event, Happening, Subject, contrast, describe, told
+from spanreel.replay.events import Event, Happening, Subject, contrast, describe, told, without_secrets
 from spanreel.replay.lanes import Lane, current_lane
 from spanreel.replay.matching import LiveModel, LiveTool, Match, Miss, match_model, match_tool
 from spanreel.replay.naming import name_of
@@ -185,7 +185,7 @@ class SessionPlayer:
     def log(self, event: Event) -> None:
         """Keep an event; the same note is kept once."""
         with self._lock:
-            if event.happening is not Happening.NOTED or event not in self._events:
+            if event.happening is not Happening.NOTED or without_secrets(event) not in self._events:
                 self._log(event)
 
     def _is_apart(self, run_id: str | None) -> bool:
@@ -216,10 +216,11 @@ class SessionPlayer:
         return slot
 
     def _miss(self, run: LiveRun | None, event: Event) -> NoReturn:
+        said = describe(without_secrets(event))
         with self._lock:
             self._log(event)
-            self._stopped[self._casting.root(run)] = describe(event)
-        raise ReplayStop(describe(event))
+            self._stopped[self._casting.root(run)] = said
+        raise ReplayStop(said)
 
     def _check(self, run: LiveRun | None) -> None:
         if os.getpid() != self._process:
@@ -235,6 +236,7 @@ class SessionPlayer:
         return self._stopped.get("") or self._stopped.get(self._casting.root(run))
 
     def _log(self, event: Event) -> None:
+        event = without_secrets(event)
         self._events.append(event)
         if self._on_event is not None:
             self._on_event(event)
