@@ -4,7 +4,7 @@ Each recorder has a process of its own; they take turns, so that a slow moment o
 is the CPU time of the caller's thread, ``all`` that of all threads, with reading, redaction (ours alone) and OTLP
 encoding.
 
-    overhead.py [--rounds N] [--only LIBRARY,...]
+    overhead.py [--rounds N] [--only LIBRARY,...] [--calls-only]
 """
 
 from __future__ import annotations
@@ -69,6 +69,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--only", default=",".join(workloads.LIBRARIES))
+    parser.add_argument("--calls-only", action="store_true", help="neither the loop nor the imports")
     given = parser.parse_args()
     chosen = given.only.split(",")
     print(f"ms a call, medians of {given.rounds} rounds; what each recorder adds to a call without any")
@@ -77,7 +78,7 @@ def main() -> None:
         with workers_of(library) as workers:
             for workload, calls in CALLS.items():
                 show(library, workload, measured(workers, workload, calls, given.rounds))
-    if "openai" in chosen:
+    if "openai" in chosen and not given.calls_only:
         show_loop(given.rounds)
         show_imports(given.rounds)
 

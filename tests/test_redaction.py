@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from opentelemetry.util.types import AttributeValue
 
-from spanreel import conventions
+from spanreel import conventions, json_text
 from spanreel.credential_names import LAST_WORDS, PHRASES, WORDS, is_credential_name
 from spanreel.detectors import DETECTORS, Detector
 from spanreel.outgoing import finish, safe_text
@@ -338,3 +338,26 @@ def test_redacting_again_changes_nothing(text: str) -> None:
     value, _ = redact_json({"a": [text], "b": json.dumps({"c": text})})
     assert redact_json(value) == (value, False)
     json.loads(value["b"])
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"role": "user", "content": 'the password is "hunter2secret" and "a \\" b"'},
+        {"usage": {"total_tokens": 12}, "note": "connection, key and secret are words \\n of \\t prose"},
+        {"api_key": "abcdefgh"},
+        {"name": "authorization", "value": "Basic dXNlcjpwYXNzd29yZA=="},
+        {"nested": '{"token": "abcdefgh"}'},
+        {"nested": '{"total_tokens": 3}'},
+        {"headers": [["Authorization", "x y z"]]},
+        {"é": "Bearer abcdef123456ü", "\u2028": "sk-abcdefghijkl"},
+        {"arguments": ["--api-key", "abcdefgh"]},
+        {"text": 'x\\\\" password=hunter2 "'},
+    ],
+)
+def test_lists_of_known_items_are_redacted_as_their_text_is(item: dict[str, Any]) -> None:
+    listed = json_text.encode_list([{"role": "user"}, item])
+    for _ in range(2):  # the second time from memory
+        by_items = redact_attributes({"messages": listed}).attributes["messages"]
+        assert by_items == json_text.encode(redact_json([{"role": "user"}, item])[0])
+        assert redact_attributes({"messages": str(listed)}).attributes["messages"] == by_items

@@ -83,6 +83,7 @@ def start(recorder: str, library: str) -> tuple[Encoding, Flush]:
     os.environ["OTEL_SEMCONV_STABILITY_OPT_IN"] = "gen_ai_latest_experimental"
     os.environ["OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"] = "SPAN_ONLY"
     os.environ["TRACELOOP_TRACE_CONTENT"] = "true"
+    os.environ["OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT"] = "100000"  # one of them has an attribute a field of a message
     if recorder == "logfire":
         return exporter, _logfire(exporter, library)
     provider = TracerProvider(shutdown_on_exit=False)

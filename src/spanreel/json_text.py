@@ -9,7 +9,7 @@ import base64
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pydantic_core
@@ -29,6 +29,27 @@ def encode(value: Any) -> str:
             return json.dumps(_plain(value), separators=(",", ":"))
         except (ValueError, RecursionError):
             return json.dumps(_marker(value))
+
+
+class Listed(str):
+    """The JSON text of a list, which remembers the texts of its items: each can be looked at alone."""
+
+    __slots__ = ("items",)
+
+    items: tuple[str, ...]
+
+
+def encode_list(values: Iterable[Any]) -> Listed:
+    """`encode` of a list, item by item."""
+    items = tuple(map(encode, values))
+    return listed(items)
+
+
+def listed(items: tuple[str, ...]) -> Listed:
+    """The list of these JSON texts."""
+    text = Listed(f"[{','.join(items)}]")
+    text.items = items
+    return text
 
 
 def decode(text: str) -> Json:

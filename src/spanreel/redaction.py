@@ -7,9 +7,11 @@ the seam for them.
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import string
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from opentelemetry.util.types import AttributeValue
@@ -17,14 +19,19 @@ from opentelemetry.util.types import AttributeValue
 from spanreel import conventions, json_text
 from spanreel.credential_names import is_credential_name
 from spanreel.detectors import DETECTORS, MASK, Detector, find_places, lower
+from spanreel.memory import Memory
 from spanreel.model import Json
 
+KNOWN_BYTES: Final = 4 * 1024 * 1024
+"""How much of what was redacted before is known again."""
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Policy:
     """What is redacted: values under names that ``is_credential`` knows, and what the detectors find in text.
 
-    ``fragments`` are those of all detectors: text that holds none of them is clean. ``gate`` finds one of them.
+    ``fragments`` are those of all detectors: text that holds none of them is clean. ``gate`` finds one of them;
+    ``breaks`` makes spaces of the signs that stand in none. ``known`` are texts that were redacted before.
     """
 
     name: str
@@ -32,13 +39,17 @@ class Policy:
     detectors: tuple[Detector, ...]
     fragments: tuple[str, ...]
     gate: re.Pattern[str]
+    breaks: Mapping[int, str]
     key_ids: tuple[str, ...] = ()
+    known: Memory[str] = field(default_factory=lambda: Memory(KNOWN_BYTES))
 
 
 def make_policy(name: str, is_credential: Callable[[str], bool], detectors: tuple[Detector, ...]) -> Policy:
     """The policy of these rules."""
     fragments = tuple(dict.fromkeys(fragment for detector in detectors for fragment in detector.fragments))
-    return Policy(name, is_credential, detectors, fragments, re.compile("|".join(map(re.escape, fragments))))
+    inside = set("".join(fragments))
+    breaks = {ord(sign): " " for sign in string.punctuation if sign not in inside}
+    return Policy(name, is_credential, detectors, fragments, re.compile("|".join(map(re.escape, fragments))), breaks)
 
 
 DEFAULT: Final = make_policy("spanreel.default/1", is_credential_name, DETECTORS)
@@ -63,7 +74,7 @@ def redact_attributes(attributes: Mapping[str, AttributeValue], policy: Policy =
             redacted[name] = value
             continue
         try:
-            new_name, new = redact_text(name, policy), _under(name, value, policy)
+            new_name, new = _key(name, policy), _under(name, value, policy)
         except Exception:  # noqa: BLE001 -- whatever a rule raises: what could not be examined does not leave
             new_name, new, failures = name, MASK, failures + 1
         redacted[new_name] = new
@@ -83,16 +94,22 @@ def redact_text(text: str, policy: Policy = DEFAULT) -> str:
     if len(text) < _SHORTEST:
         return text
     lowered = lower(text)
-    if not _may_hold_one(lowered, policy):
-        return text
+    found = _fragments_in(lowered, policy)
     redacted = text
-    for detector in policy.detectors:
-        places = find_places(lowered, detector.fragments)
+    for detector in policy.detectors if found else ():
+        places = find_places(lowered, [fragment for fragment in detector.fragments if fragment in found])
         if places:
             before, redacted = redacted, detector.redact(redacted, places)
             if redacted is not before:
                 lowered = lower(redacted)
+                found = _fragments_in(lowered, policy)
     return text if redacted == text else redacted
+
+
+@functools.lru_cache(4096)
+def _name(name: str, policy: Policy) -> str:
+    """`redact_text` of names of attributes and keys, which are few."""
+    return redact_text(name, policy)
 
 
 _OWN_MARKS: Final = frozenset({conventions.FIDELITY, conventions.REDACTION, conventions.LOSSES})
@@ -101,9 +118,21 @@ _OWN_MARKS: Final = frozenset({conventions.FIDELITY, conventions.REDACTION, conv
 _SHORTEST: Final = 5
 _SHORT: Final = 400
 _FLAG: Final = "-"
+_PLAIN: Final = frozenset({int, float, bool, type(None)})
+_CLEAN: Final = ""
+"""What is known of an object in which nothing had to be redacted."""
 
 
 def _walk(value: Any, policy: Policy) -> Any:
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    if kind is dict:
+        return _mapping(value, policy)
+    if kind is str:
+        return _string(value, policy)
+    if kind is json_text.Listed:
+        return _listed(value, policy)
     if isinstance(value, str):
         return _string(value, policy)
     if isinstance(value, Mapping):
@@ -117,18 +146,39 @@ def _walk(value: Any, policy: Policy) -> Any:
     return value
 
 
+def _listed(text: json_text.Listed, policy: Policy) -> str:
+    """A list of objects, most of which were in the list before: each by itself, and once."""
+    if not all(item[:1] == "{" for item in text.items):
+        return _string(text, policy)  # other items can tell something about each other
+    items = tuple(_object(item, policy) for item in text.items)
+    return text if all(new is old for new, old in zip(items, text.items, strict=True)) else json_text.listed(items)
+
+
+def _object(text: str, policy: Policy) -> str:
+    known = policy.known.find(text)
+    if known is None:
+        redacted = _string(text, policy)
+        policy.known.keep(text, _CLEAN if redacted is text else redacted)
+        return redacted
+    return text if known is _CLEAN else known
+
+
 def _string(text: str, policy: Policy) -> str:
     if len(text) < _SHORTEST:
         return text
     if text.lstrip()[:1] not in {"{", "[", '"'}:
         return redact_text(text, policy)
-    lowered = text.lower()
-    if "\\u" not in lowered and not _may_hold_one(lowered, policy):
+    lowered = lower(text)
+    escaped = "\\u" in lowered
+    found = _fragments_in(lowered, policy)
+    if not found and not escaped:
         return text
     try:
         decoded = json_text.decode(text)
     except ValueError:
         return redact_text(text, policy)
+    if not escaped and _are_harmless(_strings_at(text, find_places(lowered, found)), policy):
+        return text
     redacted = _walk(decoded, policy)
     if redacted is not decoded:
         return json_text.encode(redacted)
@@ -137,18 +187,53 @@ def _string(text: str, policy: Policy) -> str:
     return text if again == text or redact_text(text, policy) is text else again
 
 
-def _may_hold_one(lowered: str, policy: Policy) -> bool:
-    """Whether a detector has to look. For short text one pattern is faster than many searches, for long text slower."""
+def _are_harmless(strings: Iterator[str], policy: Policy) -> bool:
+    """Whether the strings of a JSON text in which fragments stand are neither secrets nor names of some."""
+    return all(not policy.is_credential(text) and _string(text, policy) is text for text in strings)
+
+
+def _strings_at(text: str, places: Sequence[int]) -> Iterator[str]:
+    """The strings, decoded, that stand in a JSON text around these places."""
+    end = 0
+    for place in places:
+        if place < end:
+            continue
+        start = text.rfind('"', 0, place)
+        while _is_escaped(text, start):
+            start = text.rfind('"', 0, start)
+        end = text.find('"', place)
+        while _is_escaped(text, end):
+            end = text.find('"', end + 1)
+        inside = text[start + 1 : end]
+        yield str(json_text.decode(f'"{inside}"')) if "\\" in inside else inside
+
+
+def _is_escaped(text: str, quote: int) -> bool:
+    """Whether the quote belongs to the string that it stands in."""
+    before = quote
+    while text[before - 1 : before] == "\\":
+        before -= 1
+    return (quote - before) % 2 == 1
+
+
+def _fragments_in(lowered: str, policy: Policy) -> list[str]:
+    """The fragments that stand in a text, for which detectors have to look.
+
+    For short text one pattern is faster than many searches. Of long text each word is searched once.
+    """
     if len(lowered) < _SHORT:
-        return policy.gate.search(lowered) is not None
-    return any(fragment in lowered for fragment in policy.fragments)
+        if policy.gate.search(lowered) is None:
+            return []
+    else:
+        lowered = "\n".join(set(lowered.translate(policy.breaks).split()))
+    return [fragment for fragment in policy.fragments if fragment in lowered]
 
 
 def _mapping(value: Mapping[Any, Any], policy: Policy) -> Any:
     redacted = {}
     changed = False
     for key, item in value.items():
-        new_key = redact_text(key, policy) if isinstance(key, str) else key
+        new_key = _key(key, policy) if isinstance(key, str) else key
         # The likelihoods of a model's tokens have the token itself under this name.
         new = _walk(item, policy) if key == "token" and "logprob" in value else _under(key, item, policy)
         redacted[new_key] = new
@@ -164,6 +249,10 @@ def _mapping(value: Mapping[Any, Any], policy: Policy) -> Any:
                 redacted[place] = _conceal(kind, redacted[place], policy)
                 changed = changed or redacted[place] != value[place]
     return redacted if changed else value
+
+
+def _key(key: str, policy: Policy) -> str:
+    return _name(key, policy) if len(key) < _SHORT else redact_text(key, policy)
 
 
 def _sequence(value: Sequence[Any], policy: Policy) -> Any:

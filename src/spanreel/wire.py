@@ -1,13 +1,13 @@
 """What a span says, as attributes: records written, without loss, and read again (`wire_reading`).
 
 GenAI attributes first, ours for what those lack (`conventions`). JSON is text; absent is absent, and a JSON null is
-written as one. Each attribute is serialised at once by `pydantic_core`; a cache of messages seen before is left to a
-later issue: a protocol parses new objects at each call, and hashing those costs about as much as writing them.
+written as one. Lists of messages and of tools remember the texts of their items (`json_text.Listed`): most stood in the
+call before, and what is done with them by content need not be done again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from opentelemetry.util.types import AttributeValue
@@ -50,8 +50,8 @@ def _write_run(record: RunRecord) -> dict[str, AttributeValue]:
         names.RUN_ID: record.run_id,
         names.RUN_PATH: record.path,
         **_agent(record.agent),
-        names.INPUT_MESSAGES: _json(record.input),
-        names.OUTPUT_MESSAGES: _json(record.output),
+        names.INPUT_MESSAGES: _list(record.input),
+        names.OUTPUT_MESSAGES: _list(record.output),
         names.RUN_ARGUMENTS: None if record.arguments is None else json_text.encode(record.arguments),
         names.RUN_ENTRYPOINT: _json(entrypoint),
         names.RUN_RESULT: _value(record.result, record.fidelity.get("result"), known=not _without_result(record)),
@@ -122,9 +122,9 @@ def _request(request: Request) -> dict[str, Any]:
     return {
         names.OPERATION: request.operation.value,
         names.REQUEST_MODEL: request.model,
-        names.SYSTEM_INSTRUCTIONS: _json(request.instructions),
-        names.INPUT_MESSAGES: _json(request.messages),
-        names.TOOL_DEFINITIONS: _json(request.tools),
+        names.SYSTEM_INSTRUCTIONS: _list(request.instructions),
+        names.INPUT_MESSAGES: _list(request.messages),
+        names.TOOL_DEFINITIONS: _list(request.tools),
         names.REQUEST_STREAM: request.stream or None,
         names.REQUEST_PROVIDER_FIELDS: _json(request.provider_fields),
         **write_settings(request.settings),
@@ -136,7 +136,7 @@ def _answer(answer: Answer, asked_for_stream: bool) -> dict[str, Any]:
     return {
         names.RESPONSE_ID: answer.response_id,
         names.RESPONSE_MODEL: answer.model,
-        names.OUTPUT_MESSAGES: _json(answer.messages),
+        names.OUTPUT_MESSAGES: _list(answer.messages),
         names.RESPONSE_FINISH_REASONS: answer.finish_reasons or None,
         names.RESPONSE_STATUS: answer.status,
         names.RESPONSE_STREAMED: None if answer.streamed == asked_for_stream else answer.streamed,
@@ -184,6 +184,11 @@ def _fidelity(fidelity: Mapping[str, Fidelity], fields: Mapping[str, str]) -> st
 def _json(value: Any) -> str | None:
     """JSON text of what is not empty."""
     return json_text.encode(value) if value else None
+
+
+def _list(values: Sequence[Any]) -> str | None:
+    """JSON text of a list that is not empty, whose items are known apart: most stood in the call before."""
+    return json_text.encode_list(values) if values else None
 
 
 def _value(value: Any, fidelity: Fidelity | None, *, known: bool = True) -> str | None:

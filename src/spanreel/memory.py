@@ -1,0 +1,58 @@
+"""What was worked out before, by the content it was worked out of: bounded in bytes, the longest unused goes first.
+
+A conversation repeats its history in every call; what was read, examined or written of it once is known here.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Generic, TypeVar
+
+Value = TypeVar("Value")
+
+ENTRY_BYTES = 256
+"""What an entry is reckoned to take beside its content."""
+
+
+class Memory(Generic[Value]):
+    """Results by content. ``most`` bounds the bytes held; a result is reckoned to be as large as its content.
+
+    What is handed out is shared: nobody may change it. Thread-safe.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._held = 0
+        self._known: dict[str | bytes, Value] = {}
+        self._lock = threading.Lock()
+
+    def find(self, content: str | bytes) -> Value | None:
+        """What was kept for this content; None where there is nothing (any more)."""
+        with self._lock:
+            found = self._known.pop(content, None)
+            if found is not None:
+                self._known[content] = found  # last in the order: used last
+            return found
+
+    def keep(self, content: str | bytes, value: Value) -> None:
+        """Keep a result, in the place of the longest unused; what is larger than a quarter of all is not kept."""
+        size = _size(content)
+        if size > self._most // 4:
+            return
+        with self._lock:
+            if content in self._known:
+                return
+            self._known[content] = value
+            self._held += size
+            while self._held > self._most:
+                oldest = next(iter(self._known))
+                del self._known[oldest]
+                self._held -= _size(oldest)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+
+def _size(content: str | bytes) -> int:
+    # Once for the content, once for the result.
+    return 2 * len(content) + ENTRY_BYTES
