@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from google.protobuf import json_format  # type: ignore[import-untyped]  # it ships no types
+from google.protobuf import json_format
 from opentelemetry import context as otel
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.sdk.resources import Resource
