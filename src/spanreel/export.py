@@ -43,6 +43,9 @@ SPAN_BYTES: Final = 1024
 """What a span without its capture is reckoned to hold."""
 DELAYS: Final = {Flush.CALL: 0.0, Flush.TURN: 1.0, Flush.RUN: 5.0}
 """Seconds after which what waits is exported, though nothing has woken the thread."""
+LINGER: Final = 0.05
+"""Seconds that the first span waits for others to leave with it, though the thread has been woken: calls that follow
+each other closely then share a request, and the thread does not take turns with the caller at each."""
 EXIT_SECONDS: Final = 5.0
 EXIT_SECONDS_FAILING: Final = 1.0
 """How long the process's exit may wait for the last spans; less where the backend did not take those before."""
@@ -178,9 +181,10 @@ class Pipeline(SpanProcessor):
             self._queue.append(Waiting(span, capture, size, dropped))
             self._bytes += size
             self._taken += 1
-            self._woken = self._woken or self._wakes(span)
+            woken = not self._woken and self._wakes(span)
+            self._woken = self._woken or woken
             self._ensure_thread()
-            if self._is_due() or len(self._queue) == 1:
+            if woken or len(self._queue) == 1 or self._is_due():
                 self._changed.notify_all()
 
     def _wakes(self, span: ReadableSpan) -> bool:
@@ -196,13 +200,16 @@ class Pipeline(SpanProcessor):
             or (
                 bool(self._queue)
                 and (
-                    self._woken
-                    or len(self._queue) >= BATCH_SPANS
+                    len(self._queue) >= BATCH_SPANS
                     or self._bytes >= self.settings.queue_bytes // 4
-                    or time.monotonic() - self._oldest >= DELAYS[self.settings.flush]
+                    or time.monotonic() >= self._due_at()
                 )
             )
         )
+
+    def _due_at(self) -> float:
+        """When what waits is to be exported, whatever else comes."""
+        return self._oldest + (LINGER if self._woken else max(DELAYS[self.settings.flush], LINGER))
 
     def _ensure_thread(self) -> bool:
         """Start the thread where there is none; False where the interpreter allows no more. The lock is held."""
@@ -251,7 +258,7 @@ class Pipeline(SpanProcessor):
         """The next spans, once it is time; none when all is done."""
         with self._changed:
             while not self._is_due():
-                delay = self._oldest + DELAYS[self.settings.flush] - time.monotonic() if self._queue else None
+                delay = self._due_at() - time.monotonic() if self._queue else None
                 self._changed.wait(delay if delay is None else max(delay, 0.001))
             batch: list[Waiting] = []
             size = 0

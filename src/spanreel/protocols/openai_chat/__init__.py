@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, Final
 
 from spanreel.model import Answer, Json, Operation, Request
@@ -11,7 +12,8 @@ from spanreel.protocols.openai_chat import messages
 from spanreel.protocols.openai_chat.answers import read_body, write_body
 from spanreel.protocols.openai_chat.stream import join, split
 from spanreel.protocols.openai_errors import read_error, write_error
-from spanreel.protocols.residue import overlay, parse_object, residue, unexpected, write_json
+from spanreel.protocols.recalling import Recalling
+from spanreel.protocols.residue import overlay, parse_object, residue, same, unexpected, write_json
 
 __all__ = [
     "NAME",
@@ -58,19 +60,37 @@ def read_request(body: bytes, operation: Operation) -> Request:
     if not isinstance(entries, list):
         raise unexpected(f"{NAME} request: messages", entries, "a list")
     settings, forms = _read_settings(wire)
+    read = [_recall_message(entry) for entry in _objects(entries)]
+    offered = wire["tools"] if isinstance(wire.get("tools"), list) else []
+    tools = [_recall_tool(entry) for entry in offered]
     request = Request(
         operation=operation,
         model=wire["model"] if isinstance(wire.get("model"), str) else None,
-        messages=tuple(
-            messages.read_message(entry, f"{NAME} request: messages/{index}") for index, entry in enumerate(entries)
-        ),
-        tools=_read_tools(wire),
+        messages=tuple(message for message, _ in read),
+        tools=(*(tool for tool, _ in tools), *_read_legacy_functions(wire)),
         settings=settings,
         stream=wire.get("stream") is True,
         provider_fields={FORMS: forms} if forms else {},
     )
-    rest = residue(wire, _write(request))
+    known = {"messages": entries} if all(exact for _, exact in read) else {}
+    if all(exact for _, exact in tools):
+        known["tools"] = offered
+    rest = residue(wire, _write(request, known))
     return replace(request, provider_fields={**request.provider_fields, **rest})
+
+
+def _objects(entries: list[Json]) -> list[Json]:
+    for index, entry in enumerate(entries):
+        if not isinstance(entry, dict):
+            raise unexpected(f"{NAME} request: messages/{index}", entry, "an object")
+    return entries
+
+
+_recall_message: Final = Recalling(
+    lambda entry: messages.read_message(entry, f"{NAME} request: a message"),
+    lambda entry, message: same(messages.write_messages(message), [entry]),
+)
+_recall_tool: Final = Recalling(messages.read_tool, lambda entry, tool: same(messages.write_tool(tool), entry))
 
 
 def write_request(request: Request) -> bytes:
@@ -106,25 +126,22 @@ def _read_settings(wire: Mapping[str, Json]) -> tuple[dict[str, Json], dict[str,
     return settings, forms
 
 
-def _read_tools(wire: Mapping[str, Json]) -> tuple[dict[str, Any], ...]:
-    tools, functions = wire.get("tools"), wire.get("functions")
+def _read_legacy_functions(wire: Mapping[str, Json]) -> list[dict[str, Any]]:
+    functions = wire.get("functions")
     legacy = functions if isinstance(functions, list) and all(isinstance(entry, dict) for entry in functions) else []
-    return (
-        *(messages.read_tool(entry) for entry in (tools if isinstance(tools, list) else [])),
-        *(messages.read_legacy_function(entry) for entry in legacy),
-    )
+    return [messages.read_legacy_function(entry) for entry in legacy]
 
 
-def _write(request: Request) -> dict[str, Json]:
+def _write(request: Request, known: Mapping[str, list[Json]] = MappingProxyType({})) -> dict[str, Json]:
+    """The request as JSON; ``known`` are its messages and its tools where it is known how they are written."""
     wire: dict[str, Json] = {}
     if request.model is not None:
         wire["model"] = request.model
-    system = [{"role": "system", "parts": list(request.instructions)}] if request.instructions else []
-    wire["messages"] = [entry for message in (*system, *request.messages) for entry in messages.write_messages(message)]
+    wire["messages"] = known["messages"] if "messages" in known else _write_messages(request)
     legacy = [tool for tool in request.tools if _is_legacy(tool)]
     tools = [tool for tool in request.tools if not _is_legacy(tool)]
     if tools:
-        wire["tools"] = [messages.write_tool(tool) for tool in tools]
+        wire["tools"] = known["tools"] if "tools" in known else [messages.write_tool(tool) for tool in tools]
     if legacy:
         wire["functions"] = [messages.write_legacy_function(tool) for tool in legacy]
     wire |= _write_settings(request)
@@ -133,6 +150,11 @@ def _write(request: Request) -> dict[str, Json]:
     # What was kept must not beat what has been put in since.
     carried = {"stream": request.stream, "tools": bool(tools), "functions": bool(legacy)}
     return overlay(wire, {key: value for key, value in request.provider_fields.items() if not carried.get(key)})
+
+
+def _write_messages(request: Request) -> list[Json]:
+    system = [{"role": "system", "parts": list(request.instructions)}] if request.instructions else []
+    return [entry for message in (*system, *request.messages) for entry in messages.write_messages(message)]
 
 
 def _write_settings(request: Request) -> dict[str, Json]:

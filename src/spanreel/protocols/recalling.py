@@ -1,0 +1,43 @@
+"""Entries of requests that were read before: a conversation repeats its messages and its tools in every call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import pydantic_core
+
+from spanreel.memory import Memory
+from spanreel.model import Json
+
+MOST_BYTES: Final = 4 * 1024 * 1024
+"""How much of what was read before is known again, a kind of entry."""
+
+Read = tuple[dict[str, Any], bool]
+"""An entry, read, and whether writing it again gives the very same entry. It is shared: nobody may change it."""
+
+
+class Recalling:
+    """Reads entries by ``read``, each once; ``is_same(entry, what was read)`` is asked once too."""
+
+    def __init__(self, read: Callable[[Json], dict[str, Any]], is_same: Callable[[Json, dict[str, Any]], bool]) -> None:
+        self._read = read
+        self._is_same = is_same
+        self._memory = Memory[Read](MOST_BYTES)
+
+    def __call__(self, entry: Json) -> Read:
+        """The entry, read now or before."""
+        try:
+            # Constants, so that NaN is not taken for null.
+            key = pydantic_core.to_json(entry, inf_nan_mode="constants")
+        except ValueError:  # text that no JSON can hold
+            return self._fresh(entry)
+        found = self._memory.find(key)
+        if found is None:
+            found = self._fresh(entry)
+            self._memory.keep(key, found)
+        return found
+
+    def _fresh(self, entry: Json) -> Read:
+        read = self._read(entry)
+        return read, self._is_same(entry, read)
