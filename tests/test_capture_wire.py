@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -97,6 +100,29 @@ def test_a_stream_that_is_dropped_is_finished_at_garbage_collection() -> None:
         del stream, _chunk
         gc.collect()
         check_cut(rec, "Hel")
+
+
+UNREAD = """
+import atexit, os, sys, openai, spanreel
+from spanreel import testing
+spanreel.instrument(settings=spanreel.read_settings({"SPANREEL_FILE": sys.argv[1]}))
+with testing.ScriptedProvider([testing.text("one two")]) as provider:
+    client = openai.OpenAI(api_key="none", base_url=provider.base_url)
+    stream = client.chat.completions.create(model="m", messages=[{"role": "user", "content": "q"}], stream=True)
+    next(iter(stream))
+    if hasattr(os, "fork"):
+        child = os.fork()
+        if child == 0:
+            atexit._run_exitfuncs()  # the provider's thread is not here, so that its block cannot be left
+            os._exit(0)
+        os.waitpid(child, 0)
+"""
+
+
+def test_a_stream_that_nobody_read_to_its_end_is_finished_at_the_programs_end_and_once(tmp_path: Path) -> None:
+    file = tmp_path / "traces.jsonl"
+    subprocess.run([sys.executable, "-W", "ignore", "-c", UNREAD, str(file)], check=True, timeout=60)
+    assert file.read_text().count('"name":"chat m"') == 1
 
 
 def test_a_stream_closed_early_is_finished_not_failed() -> None:

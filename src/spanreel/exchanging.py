@@ -1,8 +1,14 @@
-"""A client's `send`, taken through its crossing: recognised, kept as it passes, or answered by a replay."""
+"""A client's `send`, taken through its crossing: recognised, kept as it passes, or answered by a replay.
+
+Holds the process-wide set of streams that are being read, so that the program's end is theirs too.
+"""
 
 from __future__ import annotations
 
+import atexit
+import os
 import time
+import weakref
 from collections.abc import Mapping
 from typing import Any
 
@@ -139,6 +145,7 @@ class Exchange:
             if body is None:
                 proxy = AsyncBody if self.client.is_async else SyncBody
                 self.client.pass_body(response, lambda stream: proxy(stream, self, self.started))
+                _unread.add(self)
                 return
             self.capture.body = body
             self.capture.body_at = (time.monotonic_ns() - self.started) / 1e6
@@ -152,9 +159,26 @@ class Exchange:
     def closed(self) -> None:
         """The body has ended, or its reader has."""
         self._ended = True
+        _unread.discard(self)
         self.crossing.finish(None, error=self._error)
 
     def failed(self, error: BaseException) -> None:
         """Reading the body raised."""
         self._ended = True
+        _unread.discard(self)
         self.crossing.fail(error)
+
+
+_unread: weakref.WeakSet[Exchange] = weakref.WeakSet()
+
+
+def _end_unread() -> None:
+    """At the program's end: streams that nobody read to their end, and that garbage collection has not come to."""
+    for exchange in list(_unread):
+        exchange.closed()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unread.clear)  # those are the parent's to end
+# Called before what the export registered when it was imported, above: its last spans are these.
+atexit.register(_end_unread)
