@@ -190,3 +190,14 @@ def test_colour_is_only_added_where_it_is_asked_for() -> None:
         assert code in coloured
         coloured = coloured.replace(code, "")
     assert coloured == plain
+
+
+def test_what_is_in_the_way_of_a_replay_is_said_to_its_end() -> None:
+    one = read_session((GOLDEN / "genai.session.json").read_bytes())
+    (reason,) = one.replay.reasons
+    lines = show_session(one, Look(width=60)).splitlines()
+    start = lines.index("  replay: 1 in the way") + 1
+    shown = lines[start : lines.index("", start)]
+    assert " ".join(line.strip() for line in shown) == f"{reason.place}: {reason.reason}"
+    assert len(shown) > 1
+    assert all(len(line) <= 60 for line in shown)

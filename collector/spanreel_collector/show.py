@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -54,7 +55,7 @@ def _head(session: Session, look: Look) -> Iterator[str]:
     else:
         yield _fit("", f"replay: {len(session.replay.reasons)} in the way", look, 1)
         for reason in session.replay.reasons[: None if look.full else 5]:
-            yield _fit("", f"{reason.place}: {reason.reason}", look, 2)
+            yield from _wrapped(f"{reason.place}: {reason.reason}", look, 2)
         if not look.full and len(session.replay.reasons) > 5:
             yield _fit("", f"and {len(session.replay.reasons) - 5} more", look, 2)
 
@@ -196,6 +197,13 @@ def _short(value: Json) -> str:
 
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
+
+def _wrapped(text: str, look: Look, depth: int) -> Iterator[str]:
+    """A text whose end matters as much as its beginning, in as many lines as it needs."""
+    room = max(_SHORTEST, look.width) - len(_STEP * (depth + 1))
+    for number, line in enumerate(textwrap.wrap(_CONTROL.sub("\ufffd", text), room)):
+        yield _STEP * (depth + bool(number)) + line
 
 
 def _fit(title: str, rest: str, look: Look, depth: int, style: str = "") -> str:
