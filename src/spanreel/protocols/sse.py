@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
@@ -39,17 +38,30 @@ class Event:
 def read_events(pieces: Sequence[Piece]) -> list[Event]:
     """All events of a body, in order; what follows the last blank line comes last, not ``ended``."""
     body = b"".join(piece for _, piece in pieces)
-    ends = list(accumulate(len(piece) for _, piece in pieces))
+    arrivals = iter(zip(accumulate(len(piece) for _, piece in pieces), (time for time, _ in pieces), strict=True))
+    there, time = next(arrivals, (0, 0.0))
     events = []
     start = 0
-    for match in _BLANK_LINE.finditer(body):
-        time = pieces[bisect_left(ends, match.end())][0]
-        if body[start : match.start()].strip(b"\r\n"):
-            events.append(_event(body[start : match.start()], time, True))
-        start = match.end()
+    for end, next_start in _blocks(body):
+        while there < next_start:
+            there, time = next(arrivals)
+        if body[start:end].strip(b"\r\n"):
+            events.append(_event(body[start:end], time, True))
+        start = next_start
     if body[start:].strip(b"\r\n"):
         events.append(_event(body[start:], pieces[-1][0], False))
     return events
+
+
+def _blocks(body: bytes) -> Iterator[tuple[int, int]]:
+    """Where each block that a blank line ends stops, and where the next begins."""
+    if b"\r" in body or b"\n\n\n" in body:
+        yield from (match.span() for match in _BLANK_LINE.finditer(body))
+        return
+    end = body.find(b"\n\n")
+    while end >= 0:
+        yield end, end + 2
+        end = body.find(b"\n\n", end + 2)
 
 
 def write_event(event: Event) -> bytes:
@@ -96,6 +108,8 @@ def rebuild(time: float, described: Mapping[str, Json]) -> Event:
 
 
 def _event(block: bytes, time: float, ended: bool) -> Event:
+    if ended and (simple := _simple_event(block, round(time, 3))) is not None:
+        return simple
     text = block.decode("utf-8-sig", "replace").replace("\r\n", "\n").replace("\r", "\n").strip("\n")
     time = round(time, 3)
     if not ended:
@@ -113,3 +127,16 @@ def _event(block: bytes, time: float, ended: bool) -> Event:
         else:
             other.append(line)
     return Event(time, name, "\n".join(data) if data else None, tuple(other))
+
+
+def _simple_event(block: bytes, time: float) -> Event | None:
+    """An event of one line of data, after its name or none, as nearly all are; None for all others."""
+    name, separator, data = block.rpartition(b"\n")
+    if not data.startswith(b"data: ") or b"\r" in block:
+        return None
+    text = data[6:].decode("utf-8", "replace")
+    if not separator:
+        return Event(time, data=text)
+    if not name.startswith(b"event: ") or b"\n" in name:
+        return None
+    return Event(time, name[7:].decode("utf-8", "replace"), text)

@@ -39,6 +39,16 @@ class Joined:
             self._add_choice(choice)
             walk(choice, self._walked, self._note)
 
+    def repeat(self, index: int, piece: str) -> None:
+        """Take in a chunk that is as the one before it but for the piece of this choice's content."""
+        message = self._choices[index]["message"]
+        content = message["content"]
+        if type(content) is Text:
+            content.pieces.append(piece)
+        else:
+            self._add_delta(message, {"content": piece}, index)
+        self.texts[index, "message", "content"].append(piece)
+
     def body(self) -> dict[str, Json]:
         """The completion."""
         body: dict[str, Json] = {"object": "chat.completion", **self._top}

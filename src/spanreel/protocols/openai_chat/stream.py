@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 import pydantic_core
 
@@ -18,7 +18,8 @@ from spanreel.point import Piece
 from spanreel.protocols.openai_chat.answers import read_body, write_body
 from spanreel.protocols.openai_chat.hiding import Shown, hide
 from spanreel.protocols.openai_chat.joined import Joined
-from spanreel.protocols.openai_chat.walking import Positions, choice_index, find
+from spanreel.protocols.openai_chat.repeats import Repeats
+from spanreel.protocols.openai_chat.walking import RAW, Positions, choice_index, find
 from spanreel.protocols.openai_errors import write_error
 from spanreel.protocols.residue import overlay, residue, same, write_json
 from spanreel.protocols.sse import EVENT, Event, describe, frame, read_events, rebuild, reframe, write_event
@@ -35,11 +36,8 @@ def join(pieces: Sequence[Piece]) -> Answer:
     events = read_events(pieces)
     if not events:
         raise ValueError("openai_chat stream: holds no event")
-    read = [(event, _parse(event)) for event in events]
     joined = Joined()
-    for _, chunk in read:
-        if chunk is not None:
-            joined.add(chunk)
+    read = list(_read(events, joined))
     answer = read_body(joined.body())
     done = any(event.data == DONE or event.other == (f"data: {DONE}",) for event in events)
     complete = done or answer.error is not None or (joined.finished and events[-1].ended)
@@ -61,6 +59,24 @@ def split(answer: Answer) -> list[Piece]:
     return [(event.time, write_event(event)) for event in events]
 
 
+def _read(events: Sequence[Event], joined: Joined) -> Iterator[tuple[Event, dict[str, Json] | str | None]]:
+    """Each event with its chunk, with the piece of text alone where it repeats the chunk before, or with nothing."""
+    repeats = Repeats()
+    index = 0
+    for event in events:
+        piece = repeats.find(event)
+        if piece is not None:
+            joined.repeat(index, piece)
+            yield event, piece
+            continue
+        chunk = _parse(event)
+        if chunk is not None:
+            joined.add(chunk)
+            if repeats.follow(event, chunk):
+                index = choice_index(chunk["choices"][0])
+        yield event, chunk
+
+
 def _parse(event: Event) -> dict[str, Json] | None:
     """The chunk in an event, whatever lines stand around it; None where it is something else."""
     if event.data is None:
@@ -78,7 +94,7 @@ def _parse(event: Event) -> dict[str, Json] | None:
 
 
 def _record(
-    read: Sequence[tuple[Event, dict[str, Json] | None]], joined: Joined, body: Mapping[str, Json]
+    read: Sequence[tuple[Event, dict[str, Json] | str | None]], joined: Joined, body: Mapping[str, Json]
 ) -> Iterator[list[Json]]:
     """The chunks that say how the events were cut."""
     choices = {choice_index(choice): choice for choice in body.get("choices") or ()}
@@ -86,8 +102,15 @@ def _record(
     lists = [place for place, entries in joined.lists.items() if same(find(choices, place), entries)]
     whole = frozenset([*texts, *lists])
     positions = Positions()
-    previous: dict[str, Json] = {}
+    previous: dict[str, Any] = {}
     for event, chunk in read:
+        if isinstance(chunk, str):
+            (choice,) = previous["choices"]
+            is_whole = (choice_index(choice), "message", "content") in whole
+            delta = {**choice["delta"], "content": len(chunk) if is_whole else {RAW: chunk}}
+            number = {"index": choice["index"]} if "index" in choice else {}
+            yield [event.time, {"choices": [{**number, "delta": delta}]}]
+            continue
         if chunk is None:
             yield [event.time, {EVENT: describe(event)}]
             continue
