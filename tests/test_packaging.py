@@ -17,10 +17,10 @@ from conftest import ROOT
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("packaging")]
 
 
-def run(*command: str | Path, **environment: str) -> str:
+def run(*command: str | Path, cwd: Path | None = None, **environment: str) -> str:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "COVERAGE", "COV_"))}
     done = subprocess.run(
-        command, env={**kept, **environment}, capture_output=True, text=True, check=False, timeout=300
+        command, cwd=cwd, env={**kept, **environment}, capture_output=True, text=True, check=False, timeout=600
     )
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     return done.stdout
@@ -77,4 +77,4 @@ def test_the_first_example_of_the_readme_runs_from_the_wheel(installed: Path, tm
     assert example is not None
     script = tmp_path / "example.py"
     script.write_text(example.group(1))
-    assert run(installed / "python", script).splitlines()[-1] == "PASS"
+    assert run(installed / "python", script, cwd=tmp_path).splitlines()[-1] == "PASS"

@@ -17,11 +17,6 @@ _outcomes: dict[str, bool] = {}
 """The cases of this process that have run, by the name and the parameters of the test, and whether they passed."""
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "needs(*abilities): what a framework has to be able to do for this case")
-    config.addinivalue_line("markers", "ways(*ways): the ways to run an agent that this case is about")
-
-
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """A case for each scenario that is installed and can do what it needs; in each way where it asks for a way."""
     case = case_of(metafunc.function)
