@@ -16,6 +16,7 @@ from opentelemetry import context as otel
 from opentelemetry.context import _SUPPRESS_INSTRUMENTATION_KEY, get_value
 
 from spanreel import boundary as boundaries
+from spanreel.bodies import AsyncBody, SyncBody
 from spanreel.capture import ExchangeCapture, http_error
 from spanreel.crossing import Crossing
 from spanreel.model import Error, Operation
@@ -24,7 +25,6 @@ from spanreel.point import ClientPoint, HttpAnswer, HttpRequest, LiveRun, ModelP
 from spanreel.protocols import is_exchange, recognise
 from spanreel.quiet import quietly
 from spanreel.scope import BUSY_KEY
-from spanreel.streams import AsyncBody, SyncBody
 
 
 def send(client: ClientPoint, wrapped: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Streams that pass through: a tap beside a body stream, and generators that are advanced inside a context.
+"""Generators that are advanced inside a context, and blocks that are watched.
 
 Nothing is current across a ``yield``: the context is attached for the length of a step, and detached before the caller
 has the word.
@@ -7,111 +7,10 @@ has the word.
 from __future__ import annotations
 
 import inspect
-import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import AbstractContextManager, nullcontext
 from functools import wraps
 from typing import Any, Protocol
-
-import wrapt
-
-from spanreel.quiet import quietly
-
-
-class Tap(Protocol):
-    """Who watches a stream; each ending is told once at most matters, the first counts."""
-
-    def piece(self, at: float, data: bytes) -> None:
-        """Bytes have come, so many milliseconds after the request."""
-        ...
-
-    def closed(self) -> None:
-        """The stream has ended, or its consumer has."""
-        ...
-
-    def failed(self, error: BaseException) -> None:
-        """Reading raised."""
-        ...
-
-
-class SyncBody(wrapt.ObjectProxy):  # type: ignore[type-arg]  # generic to type checkers only
-    """A body stream that tells a tap what passes. Being a proxy, it stays an instance of the client's class."""
-
-    def __init__(self, stream: Any, tap: Tap, started: int) -> None:
-        super().__init__(stream)
-        self._self_tap = tap
-        self._self_started = started
-
-    def __iter__(self) -> Iterator[bytes]:
-        tap, started = self._self_tap, self._self_started
-        try:
-            for data in self.__wrapped__:
-                _tell(tap, started, data)
-                yield data
-        except GeneratorExit:
-            raise
-        except BaseException as error:
-            tap.failed(error)
-            raise
-        tap.closed()
-
-    def close(self) -> None:
-        """Close the stream, then say so."""
-        try:
-            self.__wrapped__.close()
-        finally:
-            self._self_tap.closed()
-
-    def __del__(self) -> None:
-        _abandon(self)
-
-
-class AsyncBody(wrapt.ObjectProxy):  # type: ignore[type-arg]  # generic to type checkers only
-    """`SyncBody` for asynchronous clients."""
-
-    def __init__(self, stream: Any, tap: Tap, started: int) -> None:
-        super().__init__(stream)
-        self._self_tap = tap
-        self._self_started = started
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        tap, started = self._self_tap, self._self_started
-        try:
-            async for data in self.__wrapped__:
-                _tell(tap, started, data)
-                yield data
-        except GeneratorExit:
-            raise
-        except BaseException as error:
-            tap.failed(error)
-            raise
-        tap.closed()
-
-    async def aclose(self) -> None:
-        """Close the stream, then say so."""
-        try:
-            await self.__wrapped__.aclose()
-        finally:
-            self._self_tap.closed()
-
-    def __del__(self) -> None:
-        _abandon(self)
-
-
-def _tell(tap: Tap, started: int, data: bytes) -> None:
-    try:
-        tap.piece((time.monotonic_ns() - started) / 1e6, data)
-    except Exception:  # `quietly`, where nothing is entered for a piece that passes well
-        with quietly("keep a piece of a stream"):
-            raise
-
-
-def _abandon(body: Any) -> None:
-    try:
-        tap = body._self_tap  # noqa: SLF001 - wrapt's name for a proxy's own state
-    except (AttributeError, ValueError):  # the constructor of the proxy did not finish
-        return
-    tap.closed()
 
 
 class Watch(Protocol):
