@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from spanreel import json_text
 from spanreel.capture import RecordCapture
 from spanreel.model import Error, Fidelity, RunRecord, Status, ToolRecord
 from spanreel.point import RunRequest, RunResult, ToolResult
@@ -96,4 +97,4 @@ class ToolKept:
 
 def size_of(value: Any) -> int:
     """About how many bytes a JSON value takes, for the bound of the queue."""
-    return 64 + len(value if isinstance(value, str) else str(value))
+    return 64 + len(value if isinstance(value, str) else json_text.encode(value))

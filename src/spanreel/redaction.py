@@ -116,11 +116,12 @@ _OWN_MARKS: Final = frozenset({conventions.FIDELITY, conventions.REDACTION, conv
 """Attributes that say something about others, by name; they hold no content."""
 
 _SHORTEST: Final = 5
+_WORD: Final = 64
 _SHORT: Final = 400
 _FLAG: Final = "-"
 _PLAIN: Final = frozenset({int, float, bool, type(None)})
 _CLEAN: Final = ""
-"""What is known of an object in which nothing had to be redacted."""
+"""What is known of text in which nothing had to be redacted."""
 
 
 def _walk(value: Any, policy: Policy) -> Any:
@@ -130,7 +131,7 @@ def _walk(value: Any, policy: Policy) -> Any:
     if kind is dict:
         return _mapping(value, policy)
     if kind is str:
-        return _string(value, policy)
+        return _string(value, policy) if len(value) < _SHORT else _known(value, policy)
     if kind is json_text.Listed:
         return _listed(value, policy)
     if isinstance(value, str):
@@ -150,11 +151,12 @@ def _listed(text: json_text.Listed, policy: Policy) -> str:
     """A list of objects, most of which were in the list before: each by itself, and once."""
     if not all(item[:1] == "{" for item in text.items):
         return _string(text, policy)  # other items can tell something about each other
-    items = tuple(_object(item, policy) for item in text.items)
+    items = tuple(_known(item, policy) for item in text.items)
     return text if all(new is old for new, old in zip(items, text.items, strict=True)) else json_text.listed(items)
 
 
-def _object(text: str, policy: Policy) -> str:
+def _known(text: str, policy: Policy) -> str:
+    """`_string` of text that may well come again."""
     known = policy.known.find(text)
     if known is None:
         redacted = _string(text, policy)
@@ -189,7 +191,19 @@ def _string(text: str, policy: Policy) -> str:
 
 def _are_harmless(strings: Iterator[str], policy: Policy) -> bool:
     """Whether the strings of a JSON text in which fragments stand are neither secrets nor names of some."""
-    return all(not policy.is_credential(text) and _string(text, policy) is text for text in strings)
+    return all(_is_harmless(text, policy) for text in strings)
+
+
+def _is_harmless(text: str, policy: Policy) -> bool:
+    return _is_harmless_word(text, policy) if len(text) < _WORD else _leaves(text, policy)
+
+
+def _leaves(text: str, policy: Policy) -> bool:
+    return not policy.is_credential(text) and _string(text, policy) is text
+
+
+_is_harmless_word = functools.lru_cache(4096)(_leaves)
+"""Of keys, which are few and come again and again."""
 
 
 def _strings_at(text: str, places: Sequence[int]) -> Iterator[str]:

@@ -39,43 +39,54 @@ class Snapshot:
 def snapshot(value: Any) -> Snapshot:
     """The value as JSON: tuples and sets as lists (sets sorted), bytes as base64 under ``$bytes``, NaN as text."""
     weak: list[str] = []
-    return Snapshot(_json(value, "", weak, ()), tuple(weak))
+    return Snapshot(_json(value, None, weak, ()), tuple(weak))
 
 
-def _json(value: Any, pointer: str, weak: list[str], above: tuple[int, ...]) -> Json:
-    if value is None or value is True or value is False or type(value) is str or type(value) is int:
+Path = tuple[Any, Any] | None
+"""Where a value stands: the path of what is around it, and the step from there; written out only where it is weak."""
+
+_PLAIN = frozenset({str, int, bool, type(None)})
+
+
+def _json(value: Any, path: Path, weak: list[str], above: tuple[int, ...]) -> Json:
+    if type(value) in _PLAIN:
         return value
     if type(value) is float:
-        return value if math.isfinite(value) else _weak(repr(value), pointer, weak)
+        return value if math.isfinite(value) else _weak(repr(value), path, weak)
     if id(value) in above or len(above) >= DEPTH:
-        return _weak("<recursion>" if id(value) in above else "<too deep>", pointer, weak)
+        return _weak("<recursion>" if id(value) in above else "<too deep>", path, weak)
     try:
-        return _structured(value, pointer, weak, (*above, id(value)))
+        return _structured(value, path, weak, (*above, id(value)))
     except Exception:  # noqa: BLE001 - the user's own properties and iterators may raise anything
-        return _text(value, pointer, weak)
+        return _text(value, path, weak)
 
 
-def _structured(value: Any, pointer: str, weak: list[str], above: tuple[int, ...]) -> Json:
-    if isinstance(value, Mapping):
+def _structured(value: Any, path: Path, weak: list[str], above: tuple[int, ...]) -> Json:
+    if type(value) is dict or isinstance(value, Mapping):
         return {
-            str(_scalar(key)): _json(item, f"{pointer}/{_escape(str(_scalar(key)))}", weak, above)
+            (name := key if type(key) is str else str(_scalar(key))): (
+                item if type(item) in _PLAIN else _json(item, (path, name), weak, above)
+            )
             for key, item in value.items()
         }
     if isinstance(value, (list, tuple)):
-        return [_json(item, f"{pointer}/{number}", weak, above) for number, item in enumerate(value)]
+        return [
+            item if type(item) in _PLAIN else _json(item, (path, number), weak, above)
+            for number, item in enumerate(value)
+        ]
     if isinstance(value, AbstractSet):
-        items = [_json(item, pointer, weak, above) for item in value]
+        items = [_json(item, path, weak, above) for item in value]
         return sorted(items, key=lambda item: (type(item).__name__, str(item)))
     if isinstance(value, (bytes, bytearray, memoryview)):
         return {"$bytes": base64.b64encode(bytes(value)).decode("ascii")}
     if isinstance(value, pydantic.BaseModel):
         fields = {name: getattr(value, name) for name in type(value).model_fields}
-        return _structured({**fields, **(value.model_extra or {})}, pointer, weak, above)
+        return _structured({**fields, **(value.model_extra or {})}, path, weak, above)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-        return _structured(fields, pointer, weak, above)
+        return _structured(fields, path, weak, above)
     scalar = _scalar(value)
-    return scalar if scalar is not value else _text(value, pointer, weak)
+    return scalar if scalar is not value else _text(value, path, weak)
 
 
 def _scalar(value: Any) -> Any:
@@ -101,17 +112,25 @@ def _scalar(value: Any) -> Any:
     return value
 
 
-def _text(value: Any, pointer: str, weak: list[str]) -> str:
+def _text(value: Any, path: Path, weak: list[str]) -> str:
     try:
         text = _ADDRESS.sub("", repr(value))
     except Exception:  # noqa: BLE001 - a repr may raise anything
         text = f"<{type(value).__name__}, whose repr raises>"
-    return _weak(text, pointer, weak)
+    return _weak(text, path, weak)
 
 
-def _weak(text: str, pointer: str, weak: list[str]) -> str:
-    weak.append(pointer)
+def _weak(text: str, path: Path, weak: list[str]) -> str:
+    weak.append(_pointer(path))
     return text
+
+
+def _pointer(path: Path) -> str:
+    steps: list[str] = []
+    while path is not None:
+        path, step = path
+        steps.append(f"/{_escape(str(step))}")
+    return "".join(reversed(steps))
 
 
 def _escape(step: str) -> str:
