@@ -13,12 +13,11 @@ import enum
 import math
 import pathlib
 import re
+import sys
 import uuid
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any
-
-import pydantic
 
 from spanreel.model import Json
 
@@ -79,7 +78,7 @@ def _structured(value: Any, path: Path, weak: list[str], above: tuple[int, ...])
         return sorted(items, key=lambda item: (type(item).__name__, str(item)))
     if isinstance(value, (bytes, bytearray, memoryview)):
         return {"$bytes": base64.b64encode(bytes(value)).decode("ascii")}
-    if isinstance(value, pydantic.BaseModel):
+    if _is_model(value):
         fields = {name: getattr(value, name) for name in type(value).model_fields}
         return _structured({**fields, **(value.model_extra or {})}, path, weak, above)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -87,6 +86,12 @@ def _structured(value: Any, path: Path, weak: list[str], above: tuple[int, ...])
         return _structured(fields, path, weak, above)
     scalar = _scalar(value)
     return scalar if scalar is not value else _text(value, path, weak)
+
+
+def _is_model(value: Any) -> bool:
+    """Whether the value is a pydantic model; where pydantic's models are not even loaded, none can be."""
+    loaded = sys.modules.get("pydantic.main")
+    return loaded is not None and isinstance(value, loaded.BaseModel)
 
 
 def _scalar(value: Any) -> Any:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opentelemetry import trace
 from opentelemetry.context import Context
@@ -17,13 +17,14 @@ from opentelemetry.trace import Span, StatusCode, Tracer
 
 from spanreel import __version__
 from spanreel.conventions import SCOPE
-from spanreel.export import Capture, Pipeline, finish
 from spanreel.native import live_span
-from spanreel.outgoing import STATUS_BYTES, failure_in, safe_text
 from spanreel.quiet import quietly
 from spanreel.settings import Settings
 
-Hold = Callable[[Span, Capture], None]
+if TYPE_CHECKING:
+    from spanreel.export import Capture, Pipeline
+
+Hold = Callable[[Span, "Capture"], None]
 """Takes what was kept of a call, just before its span ends."""
 
 
@@ -73,6 +74,8 @@ class TracerSource:
     def _private(self) -> tuple[TracerProvider, Tracer, Pipeline]:
         with self._lock:
             if self._own is None:
+                from spanreel.export import Pipeline  # noqa: PLC0415 - `import spanreel.auto` must not pay for it
+
                 # The pipeline shuts itself down at exit, within a bounded time; the SDK's handler would wait longer.
                 provider = TracerProvider(shutdown_on_exit=False)
                 pipeline = Pipeline(self.settings, self._exporters)
@@ -92,6 +95,8 @@ class TracerSource:
         """On the user's provider, what leaves is finished before the span ends."""
         if not span.is_recording():
             return
+        from spanreel.outgoing import STATUS_BYTES, failure_in, finish, safe_text  # noqa: PLC0415 - as in `_private`
+
         with quietly("write what a call kept"):
             attributes = finish(capture.attributes(), self.settings)
             span.set_attributes(attributes)

@@ -22,7 +22,6 @@ from spanreel.boundary import Boundary
 from spanreel.carrying import CARRIERS
 from spanreel.clients import CLIENTS
 from spanreel.errors import SettingsError
-from spanreel.exporters import describe
 from spanreel.frameworks import FRAMEWORKS
 from spanreel.native import TRACER_METHOD, TRACER_MODULE, silencer
 from spanreel.playing import current_player
@@ -149,6 +148,8 @@ def start_recording(tracer_provider: Any = None) -> None:
         say(f"spanreel: nothing is recorded: {error}")
         return
     if settings.log is not Log.OFF and settings.capture is not Capture.OFF:
+        from spanreel.exporters import describe  # noqa: PLC0415 - who is told nothing need not pay for the words
+
         say(describe(settings))
 
 

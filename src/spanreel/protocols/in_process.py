@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from typing import TYPE_CHECKING
 
-from pydantic import TypeAdapter
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 from spanreel.model import Answer, Operation, Request
 from spanreel.point import Piece
@@ -17,11 +19,15 @@ PATHS: Mapping[str, Operation] = {}
 
 @cache
 def _requests() -> TypeAdapter[Request]:
+    from pydantic import TypeAdapter  # noqa: PLC0415 - half of what it takes to import all of ours
+
     return TypeAdapter(Request)
 
 
 @cache
 def _answers() -> TypeAdapter[Answer]:
+    from pydantic import TypeAdapter  # noqa: PLC0415 - as above
+
     return TypeAdapter(Answer)
 
 
