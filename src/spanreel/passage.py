@@ -1,8 +1,12 @@
-"""A call of a point, opened: what it asks, where it stands, and what a replay answers to it."""
+"""A call of a point, opened: what it asks, where it stands, and what a replay answers to it.
+
+Holds the signatures of methods, process-wide and weakly.
+"""
 
 from __future__ import annotations
 
 import inspect
+import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -73,7 +77,7 @@ def open_passage(
         return None
     passage, read = None, False
     with quietly(f"read a call of {point.target}"):
-        bound = inspect.signature(wrapped).bind(*args, **kwargs)
+        bound = _signature(wrapped).bind(*args, **kwargs)
         arguments = by_name(bound)
         request = point.read(instance, arguments)
         arguments["self"] = instance
@@ -100,11 +104,26 @@ def isolated(
     player = current_player()
     if player is None or point.isolate is None:
         return None
-    bound = inspect.signature(wrapped).bind(*args, **kwargs)
+    bound = _signature(wrapped).bind(*args, **kwargs)
     with quietly(f"keep {point.target} from what outlives a replay"):
         return _rewritten(bound, point.isolate({**by_name(bound), "self": instance}, player.memory))
     player.refuse(f"a call of {point.target} that could not be kept from the live store")
     return None
+
+
+_signatures: weakref.WeakKeyDictionary[Any, inspect.Signature] = weakref.WeakKeyDictionary()
+"""Signatures of the functions of methods that have been called; what they are is found out once."""
+
+
+def _signature(wrapped: Callable[..., Any]) -> inspect.Signature:
+    """The signature of a call, without the instance of a method."""
+    function = getattr(wrapped, "__func__", None)
+    if function is None:
+        return inspect.signature(wrapped)
+    found = _signatures.get(function)
+    if found is None:
+        found = _signatures[function] = inspect.signature(wrapped)
+    return found
 
 
 def by_name(bound: inspect.BoundArguments) -> dict[str, Any]:
