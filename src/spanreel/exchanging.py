@@ -6,6 +6,7 @@ Holds the process-wide set of streams that are being read, so that the program's
 from __future__ import annotations
 
 import atexit
+import functools
 import os
 import time
 import weakref
@@ -146,6 +147,7 @@ class Exchange:
                 proxy = AsyncBody if self.client.is_async else SyncBody
                 self.client.pass_body(response, lambda stream: proxy(stream, self, self.started))
                 _unread.add(self)
+                _end_at_exit()
                 return
             self.capture.body = body
             self.capture.body_at = (time.monotonic_ns() - self.started) / 1e6
@@ -172,6 +174,12 @@ class Exchange:
 _unread: weakref.WeakSet[Exchange] = weakref.WeakSet()
 
 
+@functools.cache
+def _end_at_exit() -> None:
+    """Registered with the first stream: what is registered last is called first, before the export shuts down."""
+    atexit.register(_end_unread)
+
+
 def _end_unread() -> None:
     """At the program's end: streams that nobody read to their end, and that garbage collection has not come to."""
     for exchange in list(_unread):
@@ -180,5 +188,3 @@ def _end_unread() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_unread.clear)  # those are the parent's to end
-# Called before what the export registered when it was imported, above: its last spans are these.
-atexit.register(_end_unread)
