@@ -12,6 +12,8 @@ import pytest
 
 from spanreel.doctor import examine_library, peers
 
+pytestmark = pytest.mark.slow
+
 
 def doctor(**environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "spanreel", "doctor"]

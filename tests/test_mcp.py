@@ -20,6 +20,8 @@ from recording import attribute, content, recording
 from spanreel import passage
 from wire_server import Model, completion
 
+pytestmark = pytest.mark.slow
+
 SERVER = str(Path(__file__).with_name("mcp_server.py"))
 
 

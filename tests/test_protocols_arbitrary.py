@@ -16,6 +16,8 @@ from spanreel.point import ModelProtocol
 from spanreel.protocols import PROTOCOLS, is_exchange, peek_model
 from spanreel.protocols.residue import same
 
+pytestmark = pytest.mark.slow
+
 # Names that mean something to a protocol, so that what is generated gets past its first line.
 NAMES = """
     role content type text refusal tool_calls function function_call name arguments id index delta choices message

@@ -14,6 +14,8 @@ import pytest
 from exchange_cases import FILES, Exchange, exchanges, pieces_of
 from spanreel.model import Answer
 
+pytestmark = pytest.mark.slow
+
 every_file = pytest.mark.parametrize("file", FILES)
 
 

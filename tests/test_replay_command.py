@@ -17,6 +17,8 @@ from spanreel.errors import NotIntercepted, ReplayRefused
 from spanreel.replay.runner import Options, replay_command
 from spanreel.session import write_session
 
+pytestmark = pytest.mark.slow
+
 PREAMBLE = """
 import json, os, sys, threading
 import openai, spanreel
