@@ -14,6 +14,7 @@ from spanreel.model import Json
 from spanreel.protocols.anthropic.synthesis import DELTA_FIELDS, begin_block, begin_message
 from spanreel.protocols.joining import append, settle
 from spanreel.protocols.residue import overlay, read_arguments, residue, same
+from spanreel.protocols.typed_events import kind_of
 
 Place = tuple[int, str]
 
@@ -23,12 +24,6 @@ RAW: Final = "raw"
 _ENDS: Final = ("message_stop", "error")
 _FIELDS_SET: Final = {"compaction_delta": ("content", "encrypted_content")}
 """Deltas that bring fields of the block whole."""
-
-
-def kind_of(event: Mapping[str, Json]) -> str:
-    """The event's type; empty where it has none."""
-    kind = event.get("type")
-    return kind if isinstance(kind, str) else ""
 
 
 class Positions:

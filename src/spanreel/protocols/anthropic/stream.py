@@ -10,17 +10,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-import pydantic_core
-
 from spanreel.model import Answer, Json
 from spanreel.point import Piece
 from spanreel.protocols.anthropic.answers import read_body, write_body, write_failure
 from spanreel.protocols.anthropic.blocks import read_input
-from spanreel.protocols.anthropic.events import Hider, Joined, Positions, kind_of
+from spanreel.protocols.anthropic.events import Hider, Joined, Positions
 from spanreel.protocols.anthropic.synthesis import cut
 from spanreel.protocols.openai_errors import write_error
 from spanreel.protocols.residue import EXACT, overlay, residue, same, write_arguments, write_json
 from spanreel.protocols.sse import EVENT, Event, describe, frame, read_events, rebuild, reframe, write_event
+from spanreel.protocols.typed_events import kind_of, read_fields
 
 DELTA: Final = "content_block_delta"
 
@@ -30,7 +29,7 @@ def join(pieces: Sequence[Piece]) -> Answer:
     events = read_events(pieces)
     if not events:
         raise ValueError("anthropic_messages stream: holds no event")
-    read = [(event, _parse(event)) for event in events]
+    read = [(event, read_fields(event)) for event in events]
     joined = Joined()
     for _, fields in read:
         if fields is not None:
@@ -48,17 +47,6 @@ def split(answer: Answer) -> list[Piece]:
         fields = cut(write_body(answer), _inputs(answer, {}))
         events = [Event(0.0, kind_of(event), write_json(event).decode()) for event in fields]
     return [(event.time, write_event(event)) for event in events]
-
-
-def _parse(event: Event) -> dict[str, Json] | None:
-    """The event's fields, whatever its name says (a gateway may send none); None where it is something else."""
-    if event.data is None:
-        return None
-    try:
-        fields = pydantic_core.from_json(event.data)
-    except ValueError:
-        return None
-    return fields if isinstance(fields, dict) and (kind_of(fields) or event.name is None) else None
 
 
 def _inputs(answer: Answer, forms: Mapping[int, Json]) -> dict[int, str]:

@@ -12,6 +12,7 @@ from typing import Final, TypeGuard
 from spanreel.model import Json
 from spanreel.protocols.joining import append, settle
 from spanreel.protocols.residue import overlay, residue, same
+from spanreel.protocols.typed_events import kind_of
 
 Place = tuple[int | str, ...]
 
@@ -39,12 +40,6 @@ _ENTRY_TYPES: Final = {
 _INDEXES: Final = {"content": "content_index", "summary": "summary_index"}
 _MOST_ENTRIES: Final = 10_000
 _ENDS: Final = ("response.completed", "response.incomplete", "response.failed", "response.cancelled", "error")
-
-
-def kind_of(event: Mapping[str, Json]) -> str:
-    """The event's type; empty where it has none."""
-    kind = event.get("type")
-    return kind if isinstance(kind, str) else ""
 
 
 def find(output: Json, place: Place) -> Json:

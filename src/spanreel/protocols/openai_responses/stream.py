@@ -10,16 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-import pydantic_core
-
 from spanreel.model import Answer, Json
 from spanreel.point import Piece
 from spanreel.protocols.openai_errors import write_error
 from spanreel.protocols.openai_responses.answers import read_body, write_body
-from spanreel.protocols.openai_responses.events import Hider, Joined, find, kind_of
+from spanreel.protocols.openai_responses.events import Hider, Joined, find
 from spanreel.protocols.openai_responses.synthesis import cut
 from spanreel.protocols.residue import overlay, residue, same, write_json
 from spanreel.protocols.sse import EVENT, Event, describe, frame, read_events, rebuild, reframe, write_event
+from spanreel.protocols.typed_events import kind_of, read_fields
 
 # What a response holds itself; these are recorded with each event, not against the event before.
 _OBJECTS: Final = ("response", "item", "part")
@@ -30,7 +29,7 @@ def join(pieces: Sequence[Piece]) -> Answer:
     events = read_events(pieces)
     if not events:
         raise ValueError("openai_responses stream: holds no event")
-    read = [(event, _parse(event)) for event in events]
+    read = [(event, read_fields(event)) for event in events]
     joined = Joined()
     for _, fields in read:
         if fields is not None:
@@ -49,17 +48,6 @@ def split(answer: Answer) -> list[Piece]:
     if events is None:
         events = [Event(0.0, kind_of(fields), write_json(fields).decode()) for fields in cut(body)]
     return [(event.time, write_event(event)) for event in events]
-
-
-def _parse(event: Event) -> dict[str, Json] | None:
-    """The event's fields, whatever its name says (a gateway may send none); None where it is something else."""
-    if event.data is None:
-        return None
-    try:
-        fields = pydantic_core.from_json(event.data)
-    except ValueError:
-        return None
-    return fields if isinstance(fields, dict) and (kind_of(fields) or event.name is None) else None
 
 
 def _record(
