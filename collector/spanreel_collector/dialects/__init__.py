@@ -27,8 +27,16 @@ class Dialect(Protocol):
 # itself is more exact than what a processor of OpenInference made of it.
 DIALECTS: tuple[Dialect, ...] = (spanreel, genai, openinference)
 
+# Libraries that write the GenAI conventions' spans in a way of their own, and read those names too: where one of them
+# speaks, the conventions by themselves have nothing to add.
+OF_THE_CONVENTIONS: tuple[Dialect, ...] = ()
+
 
 def find(span: RawSpan) -> tuple[Dialect, ...]:
     """The dialects that a span is written in; ours alone where it is ours."""
     found = tuple(dialect for dialect in DIALECTS if dialect.speaks(span))
-    return (spanreel,) if spanreel in found else found
+    if spanreel in found:
+        return (spanreel,)
+    if any(dialect in OF_THE_CONVENTIONS for dialect in found):
+        return tuple(dialect for dialect in found if dialect is not genai)
+    return found

@@ -1,0 +1,248 @@
+"""Spans in the words of the GenAI conventions, of v1.37 on and before; for the dialects that write them, each its way.
+
+Usage is read on model calls only: on agents it repeats that of the calls below them.
+"""
+
+from __future__ import annotations
+
+from spanreel import conventions as names
+from spanreel.model import (
+    Agent,
+    Answer,
+    ErrorCategory,
+    Fidelity,
+    Json,
+    Message,
+    ModelRecord,
+    Operation,
+    Record,
+    Request,
+    RunRecord,
+    ToolKind,
+    ToolRecord,
+    Usage,
+)
+from spanreel_collector.dialects import values
+from spanreel_collector.dialects.genai_events import whole_attributes
+from spanreel_collector.span import Attributes, RawSpan
+
+_MODEL = {
+    "chat": Operation.CHAT,
+    "generate_content": Operation.CHAT,
+    "text_completion": Operation.CHAT,
+    "embeddings": Operation.EMBEDDINGS,
+}
+_RUNS = ("invoke_agent", "invoke_workflow")
+_TOOLS = ("execute_tool", "retrieval")
+KNOWN = (*_MODEL, *_RUNS, *_TOOLS)
+"""The operations that are calls or runs."""
+_KINDS = {"extension": ToolKind.PROVIDER, "datastore": ToolKind.RETRIEVER}
+_SETTINGS = {
+    "temperature": names.REQUEST_TEMPERATURE,
+    "top_p": names.REQUEST_TOP_P,
+    "top_k": names.REQUEST_TOP_K,
+    "max_tokens": names.REQUEST_MAX_TOKENS,
+    "seed": names.REQUEST_SEED,
+    "frequency_penalty": names.REQUEST_FREQUENCY_PENALTY,
+    "presence_penalty": names.REQUEST_PRESENCE_PENALTY,
+    "choice_count": names.REQUEST_CHOICE_COUNT,
+    "reasoning_effort": names.REQUEST_REASONING_LEVEL,
+    "previous_response_id": names.REQUEST_PREVIOUS_RESPONSE_ID,
+    "service_tier": "openai.request.service_tier",
+    "dimensions": names.EMBEDDINGS_DIMENSION_COUNT,
+}
+_LISTS = {"stop_sequences": names.REQUEST_STOP_SEQUENCES, "encoding_formats": names.REQUEST_ENCODING_FORMATS}
+_RESPONSE_FIELDS = {
+    "service_tier": "openai.response.service_tier",
+    "system_fingerprint": "openai.response.system_fingerprint",
+}
+
+_USAGE = {
+    "input_tokens": (names.USAGE_INPUT_TOKENS, "gen_ai.usage.prompt_tokens"),
+    "output_tokens": (names.USAGE_OUTPUT_TOKENS, "gen_ai.usage.completion_tokens"),
+    "cache_read_tokens": (
+        names.USAGE_CACHE_READ_TOKENS,
+        "gen_ai.usage.cache_read_input_tokens",
+        "gen_ai.usage.details.cache_read_tokens",
+    ),
+    "cache_write_tokens": (
+        names.USAGE_CACHE_WRITE_TOKENS,
+        "gen_ai.usage.cache_creation.input_tokens",
+        "gen_ai.usage.cache_creation_input_tokens",
+        "gen_ai.usage.details.cache_write_tokens",
+    ),
+    "reasoning_tokens": (names.USAGE_REASONING_TOKENS, "gen_ai.usage.details.reasoning_tokens"),
+}
+
+
+def read(span: RawSpan) -> Record | None:
+    """What the span says; None for operations that only group others, and for those we do not know."""
+    operation = operation_of(span)
+    if operation in _MODEL:
+        return _read_model(span, _MODEL[operation])
+    if operation in _RUNS:
+        return _read_run(span, operation)
+    if operation in _TOOLS:
+        return _read_tool(span, operation)
+    return None
+
+
+def operation_of(span: RawSpan) -> str | None:
+    """The operation of the conventions that the span names, by attribute or (where that was lost) by its name."""
+    operation = span.attributes.get(names.OPERATION)
+    if isinstance(operation, str):
+        return operation
+    if any(key.startswith("gen_ai.") for key in span.attributes):
+        return span.name.split(" ", 1)[0]
+    return None
+
+
+def _read_model(span: RawSpan, operation: Operation) -> ModelRecord:
+    attributes = whole_attributes(span)
+    messages, input_fidelity = values.messages(attributes.get(names.INPUT_MESSAGES))
+    instructions, _ = values.parts(attributes.get(names.SYSTEM_INSTRUCTIONS))
+    tools, tools_fidelity = values.tools(attributes.get(names.TOOL_DEFINITIONS))
+    error = values.failure(span, ErrorCategory.MODEL)
+    answer, output_fidelity = _read_answer(attributes)
+    fidelity = {"input": input_fidelity, "output": output_fidelity, "tools": tools_fidelity}
+    if tools_fidelity is Fidelity.ABSENT and names.TOOL_DEFINITIONS not in attributes:
+        del fidelity["tools"]
+    if operation is Operation.EMBEDDINGS or (error and output_fidelity is Fidelity.ABSENT):
+        del fidelity["output"]
+    return ModelRecord(
+        request=Request(
+            operation=operation,
+            model=values.text(attributes, names.REQUEST_MODEL),
+            messages=messages,
+            instructions=instructions,
+            tools=tools,
+            settings=_read_settings(attributes),
+            stream=attributes.get(names.REQUEST_STREAM) is True,
+        ),
+        answer=answer,
+        provider=values.text(attributes, names.PROVIDER, "gen_ai.system"),
+        agent=_read_agent(attributes),
+        host=values.text(attributes, names.SERVER_ADDRESS),
+        port=values.integer(attributes, names.SERVER_PORT),
+        time_to_first_chunk=values.number(attributes, names.RESPONSE_TIME_TO_FIRST_CHUNK),
+        error=error,
+        status=values.status_of(error),
+        raw_request=_unread(attributes, names.INPUT_MESSAGES, input_fidelity),
+        raw_response=_unread(attributes, names.OUTPUT_MESSAGES, output_fidelity),
+        fidelity={field: state for field, state in fidelity.items() if state is not Fidelity.WHOLE},
+    )
+
+
+def _read_answer(attributes: Attributes) -> tuple[Answer | None, Fidelity]:
+    messages, fidelity = values.messages(attributes.get(names.OUTPUT_MESSAGES))
+    reasons = values.texts(attributes, names.RESPONSE_FINISH_REASONS)
+    usage = _read_usage(attributes)
+    identity = values.text(attributes, names.RESPONSE_ID)
+    model = values.text(attributes, names.RESPONSE_MODEL)
+    if not (messages or reasons or usage or identity or model):
+        return None, fidelity
+    fields = {field: attributes[key] for field, key in _RESPONSE_FIELDS.items() if attributes.get(key) is not None}
+    answer = Answer(
+        response_id=identity,
+        model=model,
+        messages=tuple(_with_reasons(messages, reasons)),
+        usage=usage,
+        streamed=attributes.get(names.REQUEST_STREAM) is True,
+        provider_fields=fields,
+    )
+    return answer, fidelity
+
+
+def _with_reasons(messages: tuple[Message, ...], reasons: list[str]) -> list[Message]:
+    """The messages with the finish reasons that the span says; without content, empty ones that carry the reasons."""
+    found = [dict(message) for message in messages] or [{"role": "assistant", "parts": []} for _ in reasons]
+    for message, reason in zip(found, reasons, strict=False):
+        message.setdefault("finish_reason", reason)
+    return found
+
+
+def _read_usage(attributes: Attributes) -> Usage | None:
+    usage = Usage(
+        **{field: values.integer(attributes, *keys) for field, keys in _USAGE.items()},
+    )
+    return values.whole_usage(usage) if usage != Usage() else None
+
+
+def _read_settings(attributes: Attributes) -> dict[str, Json]:
+    settings = {field: attributes[key] for field, key in _SETTINGS.items() if attributes.get(key) is not None}
+    for field, key in _LISTS.items():
+        if found := values.texts(attributes, key):
+            settings[field] = found
+    conversation = values.text(attributes, names.CONVERSATION_ID)
+    if conversation and conversation.startswith("resp_"):
+        # What Microsoft's Agent Framework puts here is not a conversation: each call has the response before it.
+        settings.setdefault("previous_response_id", conversation)
+    return settings
+
+
+def _read_run(span: RawSpan, operation: str) -> RunRecord:
+    attributes = whole_attributes(span)
+    messages, input_fidelity = values.messages(attributes.get(names.INPUT_MESSAGES))
+    output, output_fidelity = values.messages(attributes.get(names.OUTPUT_MESSAGES))
+    error = values.failure(span, ErrorCategory.OTHER)
+    fidelity = {"input": input_fidelity, "output": output_fidelity}
+    return RunRecord(
+        # A workflow's name is not an agent's; a workflow that holds one agent is folded into it.
+        agent=Agent() if operation == "invoke_workflow" else _read_agent(attributes),
+        input=(*_instructed(attributes), *messages),
+        output=output,
+        tools=values.tools(attributes.get(names.TOOL_DEFINITIONS))[0],
+        status=values.status_of(error),
+        error=error,
+        fidelity={field: state for field, state in fidelity.items() if state is not Fidelity.WHOLE},
+    )
+
+
+def _instructed(attributes: Attributes) -> tuple[Message, ...]:
+    """What stands beside a run's messages as instructions, as the system's message."""
+    instructions, _ = values.parts(attributes.get(names.SYSTEM_INSTRUCTIONS))
+    return ({"role": "system", "parts": list(instructions)},) if instructions else ()
+
+
+def _read_tool(span: RawSpan, operation: str) -> ToolRecord:
+    attributes = whole_attributes(span)
+    error = values.failure(span, ErrorCategory.TOOL)
+    arguments_key, result_key, name = names.TOOL_CALL_ARGUMENTS, names.TOOL_CALL_RESULT, None
+    kind = _KINDS.get(attributes.get(names.TOOL_TYPE) or "", ToolKind.FUNCTION)
+    if operation == "retrieval":
+        arguments_key, result_key = "gen_ai.retrieval.query.text", "gen_ai.retrieval.documents"
+        name, kind = values.text(attributes, "gen_ai.data_source.id") or "retrieval", ToolKind.RETRIEVER
+    arguments, arguments_fidelity = _read_value(attributes, arguments_key)
+    result, result_fidelity = _read_value(attributes, result_key)
+    fidelity = {"arguments": arguments_fidelity, "result": result_fidelity}
+    if error and result_fidelity is Fidelity.ABSENT:
+        del fidelity["result"]
+    return ToolRecord(
+        name=values.text(attributes, names.TOOL_NAME) or name or span.name.partition(" ")[2] or span.name,
+        arguments=arguments,
+        result=result,
+        call_id=values.text(attributes, names.TOOL_CALL_ID),
+        kind=kind,
+        description=values.text(attributes, names.TOOL_DESCRIPTION),
+        status=values.status_of(error),
+        error=error,
+        fidelity={field: state for field, state in fidelity.items() if state is not Fidelity.WHOLE},
+    )
+
+
+def _read_value(attributes: Attributes, key: str) -> tuple[Json, Fidelity]:
+    return values.decode(attributes[key]) if key in attributes else (None, Fidelity.ABSENT)
+
+
+def _read_agent(attributes: Attributes) -> Agent:
+    return Agent(
+        values.text(attributes, names.AGENT_NAME),
+        values.text(attributes, names.AGENT_ID),
+        values.text(attributes, names.AGENT_VERSION),
+    )
+
+
+def _unread(attributes: Attributes, key: str, fidelity: Fidelity) -> str | None:
+    """The raw text of a messages attribute that could not be read whole."""
+    value = attributes.get(key)
+    return value if isinstance(value, str) and fidelity is not Fidelity.WHOLE else None
