@@ -45,7 +45,7 @@ def convert(batches: Iterable[Batch]) -> Conversion:
         logs += batch.logs
         faults += batch.faults
         skipped.update(batch.skipped)
-    joined, strangers = join_logs(drop_redelivered(spans), logs)
+    joined, strangers = join_logs(*dialects.gather(drop_redelivered(spans), logs))
     skipped["logs"] += strangers
     traces: dict[str, list[Placed]] = defaultdict(list)
     for arrival, span in enumerate(joined):

@@ -14,25 +14,42 @@ from spanreel_collector.span import Attributes, RawSpan
 _RESPONSE_PREFIX = "resp_"
 _OPENINFERENCE_METADATA = "metadata"
 _SESSION_IDS = (names.CONVERSATION_ID, "session.id", "metadata.sessionId")
-_SESSION_IDS_IN_METADATA = ("session_id", "thread_id", "conversation_id", "sessionId", "threadId")
+_SESSION_IDS_IN_METADATA = ("session_id", "thread_id", "conversation_id", "sessionId", "threadId", "session.id")
+_USER_IDS_IN_METADATA = ("user_id", "userId", "user.id")
+_METADATA_PREFIXES = ("ai.telemetry.metadata.", "mastra.metadata.")
+"""Of names that end in a key of the user's metadata."""
 _STEPS_OWN = ("langgraph_", "ls_", "lc_", "checkpoint_ns", "__pregel")
 
 
 def read_session(span: RawSpan) -> SessionInfo:
     """The session's id, user, name, tags and metadata, as far as the span says them."""
     attributes = span.attributes
-    metadata = {**_metadata(attributes, _OPENINFERENCE_METADATA), **_metadata(attributes, names.SESSION_METADATA)}
+    metadata = {
+        **_prefixed(attributes),
+        **_metadata(attributes, _OPENINFERENCE_METADATA),
+        **_metadata(attributes, names.SESSION_METADATA),
+    }
     found = (values.text(attributes, key) for key in _SESSION_IDS)
     named = (values.text(metadata, key) for key in _SESSION_IDS_IN_METADATA)
     # Microsoft's Agent Framework puts the previous response's id there, which changes with every call.
     ids = [one for one in (*found, *named) if one and not one.startswith(_RESPONSE_PREFIX)]
     return SessionInfo(
         id=next(iter(ids), None),
-        user_id=values.text(attributes, names.USER_ID) or values.text(metadata, "user_id"),
+        user_id=values.text(attributes, names.USER_ID) or values.text(metadata, *_USER_IDS_IN_METADATA),
         name=values.text(attributes, names.SESSION_NAME),
         tags=tuple(tag for key in (names.SESSION_TAGS, "tag.tags") for tag in values.texts(attributes, key)),
         metadata=metadata,
     )
+
+
+def _prefixed(attributes: Attributes) -> dict[str, Json]:
+    """The user's metadata where each of its keys is an attribute of its own."""
+    return {
+        key.removeprefix(prefix): value
+        for key, value in attributes.items()
+        for prefix in _METADATA_PREFIXES
+        if value is not None and key.startswith(prefix)
+    }
 
 
 def _metadata(attributes: Attributes, key: str) -> dict[str, Json]:

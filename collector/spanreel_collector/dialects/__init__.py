@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from spanreel.model import Record
 from spanreel_collector.dialects import genai, openinference, spanreel
-from spanreel_collector.span import RawSpan
+from spanreel_collector.span import RawLog, RawSpan
 
 
 class Dialect(Protocol):
@@ -30,6 +32,37 @@ DIALECTS: tuple[Dialect, ...] = (spanreel, genai, openinference)
 # Libraries that write the GenAI conventions' spans in a way of their own, and read those names too: where one of them
 # speaks, the conventions by themselves have nothing to add.
 OF_THE_CONVENTIONS: tuple[Dialect, ...] = ()
+
+
+class Gatherer(Protocol):
+    """A dialect that says on one span, or in logs, what another is to be read with."""
+
+    def gather(self, spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> tuple[list[RawSpan], list[RawLog]]:
+        """The spans with what stands beside them, those that only logs tell of included; and the logs that are left."""
+        ...
+
+    def trace_of(self, log: RawLog) -> str | None:
+        """The trace of a log record that names none, if it is this dialect's; the same for the same run's records."""
+        ...
+
+
+GATHERERS: tuple[Gatherer, ...] = ()
+
+
+def place(log: RawLog) -> RawLog:
+    """The log record in the trace that it is to be read in; one of no known dialect stays where it is."""
+    if log.trace_id is not None:
+        return log
+    traces = (trace for gatherer in GATHERERS if (trace := gatherer.trace_of(log)) is not None)
+    return replace(log, trace_id=next(traces, None))
+
+
+def gather(spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> tuple[list[RawSpan], list[RawLog]]:
+    """Spans of whole traces with what their dialects put elsewhere, to be read; and the logs that are left."""
+    gathered, left = list(spans), [place(log) for log in logs]
+    for gatherer in GATHERERS:
+        gathered, left = gatherer.gather(gathered, left)
+    return gathered, left
 
 
 def find(span: RawSpan) -> tuple[Dialect, ...]:

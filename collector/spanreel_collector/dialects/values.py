@@ -135,21 +135,21 @@ def status_of(error: Error | None) -> Status:
 
 def messages(value: Json) -> tuple[tuple[Message, ...], Fidelity]:
     """The messages of a messages attribute; of one that was cut off, those parts that are whole."""
-    items, fidelity = _items(value, parts_depth=4)
+    items, fidelity = items_of(value, parts_depth=4)
     read = tuple(message for item in items if (message := _message(item)) is not None)
     return read, Fidelity.ABSENT if not read else fidelity
 
 
 def parts(value: Json) -> tuple[tuple[dict[str, Json], ...], Fidelity]:
     """The parts of an attribute that holds parts without a role."""
-    items, fidelity = _items(value, parts_depth=2)
+    items, fidelity = items_of(value, parts_depth=2)
     read = tuple(_part(item) for item in items if isinstance(item, dict) and item)
     return read, Fidelity.ABSENT if not read else fidelity
 
 
 def tools(value: Json) -> tuple[tuple[ToolDefinition, ...], Fidelity]:
     """The tool definitions of an attribute, in one form whatever the nesting."""
-    items, fidelity = _items(value, parts_depth=2)
+    items, fidelity = items_of(value, parts_depth=2)
     read = tuple(tool_definition(item) for item in items if isinstance(item, dict) and item)
     return read, Fidelity.ABSENT if not read else fidelity
 
@@ -170,8 +170,11 @@ def tool_definition(item: dict[str, Any]) -> ToolDefinition:
     return read
 
 
-def _items(value: Json, parts_depth: int) -> tuple[list[Any], Fidelity]:
-    """The list that an attribute holds; of cut text, without the part that the cut went through."""
+def items_of(value: Json, parts_depth: int, parts_key: str = "parts") -> tuple[list[Any], Fidelity]:
+    """The list that an attribute holds; of cut text, without the part that the cut went through.
+
+    Parts begin ``parts_depth`` brackets deep: at 2 they are the items, at 4 what the items have under ``parts_key``.
+    """
     if isinstance(value, list):
         return json_text.plain(value), Fidelity.WHOLE
     if not isinstance(value, str):
@@ -188,19 +191,19 @@ def _items(value: Json, parts_depth: int) -> tuple[list[Any], Fidelity]:
         return [], Fidelity.TRUNCATED
     if not isinstance(found, list) or not found:
         return [], Fidelity.TRUNCATED
-    _drop_cut(found, depth, parts_depth)
+    _drop_cut(found, depth, parts_depth, parts_key)
     return found, Fidelity.TRUNCATED
 
 
-def _drop_cut(items: list[Any], depth: int, parts_depth: int) -> None:
+def _drop_cut(items: list[Any], depth: int, parts_depth: int, parts_key: str) -> None:
     """Take the part away that a cut went through: the last one, where its own bracket was still open."""
     if depth < parts_depth:
         return
     last = items[-1]
-    if parts_depth == 2 or not isinstance(last, dict) or not isinstance(last.get("parts"), list):
+    if parts_depth == 2 or not isinstance(last, dict) or not isinstance(last.get(parts_key), list):
         items.pop()
-    elif last["parts"]:
-        last["parts"].pop()
+    elif last[parts_key]:
+        last[parts_key].pop()
 
 
 def _message(item: Any) -> Message | None:
