@@ -23,7 +23,8 @@ from spanreel.model import (
 )
 from spanreel_collector import json_text
 from spanreel_collector.dialects import values
-from spanreel_collector.dialects.openinference import bodies, content, messages, runs, tool_calls
+from spanreel_collector.dialects.content import messages as content
+from spanreel_collector.dialects.openinference import bodies, messages, runs, tool_calls
 from spanreel_collector.span import Attributes, RawSpan
 
 NAME = "openinference"
@@ -131,11 +132,11 @@ def _read_request(span: RawSpan, sent: Request | None, cut_at: int | None) -> tu
         # Nothing says which were dropped: what is not there may have been.
         lost = {"tools": bool(tools), "settings": "llm.invocation_parameters" in attributes}
         fidelity.update({field: Fidelity.TRUNCATED for field, here in lost.items() if not here})
-    if sent is not None and messages.weight((*sent.messages, {"parts": sent.instructions})) >= messages.weight(indexed):
+    if sent is not None and content.weight((*sent.messages, {"parts": sent.instructions})) >= content.weight(indexed):
         redacted = messages.REDACTED in json_text.canonical([*sent.messages, *sent.instructions])
         fidelity["input"] = Fidelity.REDACTED if redacted else Fidelity.WHOLE
         return replace(sent, tools=sent.tools or tools), {**fidelity, "tools": Fidelity.WHOLE}
-    if messages.weight(shown) > messages.weight(indexed):
+    if content.weight(shown) > content.weight(indexed):
         indexed, fidelity["input"] = shown, Fidelity.WHOLE
     return Request(operation=Operation.CHAT, model=None, messages=indexed, tools=tools), fidelity
 
@@ -148,8 +149,8 @@ def _read_answer(span: RawSpan, cut_at: int | None) -> tuple[Answer | None, Fide
         found = _prompts(attributes, "llm.choices", "completion", "assistant")
         state = Fidelity.WHOLE if found else messages.lost(attributes, "output.value")
     shown = content.read_messages(values.decoded(attributes, "output.value"))
-    best = max((kept.messages, found, shown), key=messages.weight)
-    if not messages.weight(best):
+    best = max((kept.messages, found, shown), key=content.weight)
+    if not content.weight(best):
         best = found or kept.messages
     elif best is not found:
         state = Fidelity.REDACTED if messages.REDACTED in json_text.canonical(best) else Fidelity.WHOLE
@@ -216,7 +217,7 @@ def _prompts(attributes: Attributes, prefix: str, member: str, role: str) -> tup
     """Texts of the completions API."""
     items = (item.get(member) for item in messages.nested(attributes, prefix))
     texts = (values.text(item, "text") for item in items if isinstance(item, dict))
-    return tuple({"role": role, "parts": messages.parts_of(text)} for text in texts if text)
+    return tuple({"role": role, "parts": content.parts_of(text)} for text in texts if text)
 
 
 # -- calls beside the loop -------------------------------------------------------------------------------------------
@@ -227,7 +228,7 @@ def _read_embedding(span: RawSpan) -> ModelRecord:
     sent = bodies.read_request(span, Operation.EMBEDDINGS)
     items = (item.get("embedding") for item in messages.nested(attributes, "embedding.embeddings"))
     texts = [text for item in items if isinstance(item, dict) and (text := values.text(item, "text"))]
-    said: tuple[Message, ...] = ({"role": "user", "parts": messages.parts_of(list(texts))},) if texts else ()
+    said: tuple[Message, ...] = ({"role": "user", "parts": content.parts_of(list(texts))},) if texts else ()
     parameters, _ = values.decode(attributes.get("embedding.invocation_parameters"))
     model = values.text(attributes, "embedding.model_name")
     request = sent[0] if sent else Request(Operation.EMBEDDINGS, model, said, settings=_settings(parameters))
@@ -244,7 +245,7 @@ def _read_reranker(span: RawSpan) -> ModelRecord:
     request = Request(
         Operation.RERANK,
         values.text(attributes, "reranker.model_name"),
-        ({"role": "user", "parts": messages.parts_of(query)},) if query else (),
+        ({"role": "user", "parts": content.parts_of(query)},) if query else (),
         provider_fields={key: value for key, value in fields.items() if value is not None},
     )
     return _side_call(span, request, Answer(provider_fields={"documents": ranked} if ranked else {}))

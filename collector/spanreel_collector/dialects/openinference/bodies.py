@@ -14,7 +14,7 @@ from spanreel.point import ModelProtocol
 from spanreel.protocols import anthropic, openai_chat, openai_embeddings, openai_responses, openai_usage
 from spanreel_collector import json_text
 from spanreel_collector.dialects import values
-from spanreel_collector.dialects.openinference import reprs
+from spanreel_collector.dialects.content import reprs
 from spanreel_collector.span import RawSpan
 
 _SETTINGS = {

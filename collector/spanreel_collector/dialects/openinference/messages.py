@@ -57,33 +57,6 @@ def lost(attributes: Attributes, key: str) -> Fidelity:
     return Fidelity.REDACTED if attributes.get(key) == REDACTED else Fidelity.ABSENT
 
 
-def weight(found: tuple[Message, ...]) -> int:
-    """How much messages tell: the members of their parts that are filled."""
-    parts: list[dict[str, Any]] = [part for message in found for part in message.get("parts") or ()]
-    return sum(1 for part in parts for value in part.values() if value not in (None, "", [], {}))
-
-
-def parts_of(content: Json) -> list[dict[str, Json]]:
-    """The parts of a content as providers write it: a text, or a list of texts and typed blocks."""
-    if isinstance(content, str):
-        return [{"type": "text", "content": content}] if content else []
-    found: list[dict[str, Json]] = []
-    for block in content if isinstance(content, list) else []:
-        if isinstance(block, str):
-            found.append({"type": "text", "content": block})
-        elif isinstance(block, dict) and block:
-            text = block.get("text")
-            is_text = isinstance(text, str) and block.get("type", "text") in ("text", "input_text", "output_text")
-            found.append({"type": "text", "content": str(text)} if is_text else _own_block(block))
-    return found
-
-
-def _own_block(block: dict[str, Any]) -> dict[str, Json]:
-    image = block.get("image_url")
-    url = image.get("url") if isinstance(image, dict) else image
-    return media.read_url(url, "image") if isinstance(url, str) else media.read_own(block)
-
-
 def _plant(tree: _Tree, path: list[str], value: Json) -> None:
     for step in path[:-1]:
         below = tree.get(step)

@@ -6,7 +6,8 @@ import re
 
 from spanreel.model import Agent, ErrorCategory, Fidelity, Json, Message, RunRecord
 from spanreel_collector.dialects import values
-from spanreel_collector.dialects.openinference import content, messages
+from spanreel_collector.dialects.content import messages as content
+from spanreel_collector.dialects.openinference import messages
 from spanreel_collector.span import Attributes, RawSpan
 
 _OUTPUT = "llm.output_messages"
@@ -27,7 +28,7 @@ def read_run(span: RawSpan, kind: str, cut_at: int | None) -> RunRecord:
     came, answered, output_state = _end(attributes, "output.value", "assistant", cut_at)
     asked = content.with_system(asked, content.read_messages(came))
     whole, whole_state = messages.read(attributes, _OUTPUT, cut_at)
-    if messages.weight(whole) > messages.weight(answered):
+    if content.weight(whole) > content.weight(answered):
         answered, output_state = whole, whole_state
     fidelity = {"input": input_state, "output": output_state}
     return RunRecord(
@@ -54,7 +55,7 @@ def _end(attributes: Attributes, key: str, role: str, cut_at: int | None) -> tup
     if isinstance(decoded, str):
         # A run's text is what was said; a repr of an object, or the beginning of JSON, is not.
         plain = state is Fidelity.WHOLE and not _OBJECT.match(decoded)
-        said: tuple[Message, ...] = ({"role": role, "parts": messages.parts_of(decoded)},) if plain else ()
+        said: tuple[Message, ...] = ({"role": role, "parts": content.parts_of(decoded)},) if plain else ()
         return decoded, said, state if said or state is not Fidelity.WHOLE else Fidelity.ABSENT
     found = content.asked(decoded) if role == "user" else content.answered(decoded)
     return decoded, found, state if found else Fidelity.ABSENT

@@ -8,7 +8,7 @@ from typing import Any
 
 from spanreel.model import Error, ErrorCategory, Fidelity, Json, ToolKind, ToolRecord
 from spanreel_collector.dialects import values
-from spanreel_collector.dialects.openinference import content
+from spanreel_collector.dialects.content import messages as content
 from spanreel_collector.dialects.openinference.messages import REDACTED, nested
 from spanreel_collector.span import RawSpan
 

@@ -1,13 +1,13 @@
-"""Messages inside ``input.value`` and ``output.value``: of LangChain, Gemini, Haystack, and in OpenAI's form."""
+"""Messages inside values: of LangChain, Gemini, Haystack, and in OpenAI's and Anthropic's form."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from spanreel.model import Json, Message
+from spanreel.protocols import media
 from spanreel_collector.dialects import values
-from spanreel_collector.dialects.openinference import reprs
-from spanreel_collector.dialects.openinference.messages import parts_of
+from spanreel_collector.dialects.content import reprs
 
 _LISTS = ("messages", "contents", "replies", "tool_messages")
 _HISTORY = "automatic_function_calling_history"
@@ -67,6 +67,27 @@ def with_system(asked: tuple[Message, ...], state: tuple[Message, ...]) -> tuple
     before = state[: rounds_from(state)]
     instructed = tuple(message for message in before if message["role"] == "system")
     return before if asked and instructed and before == (*instructed, *asked) else asked
+
+
+def parts_of(content: Json) -> list[dict[str, Json]]:
+    """The parts of a content as providers write it: a text, or a list of texts and typed blocks."""
+    if isinstance(content, str):
+        return [{"type": "text", "content": content}] if content else []
+    found: list[dict[str, Json]] = []
+    for block in content if isinstance(content, list) else []:
+        if isinstance(block, str):
+            found.append({"type": "text", "content": block})
+        elif isinstance(block, dict) and block:
+            text = block.get("text")
+            is_text = isinstance(text, str) and block.get("type", "text") in ("text", "input_text", "output_text")
+            found.append({"type": "text", "content": str(text)} if is_text else _own_block(block))
+    return found
+
+
+def weight(found: tuple[Message, ...]) -> int:
+    """How much messages tell: the members of their parts that are filled."""
+    parts: list[dict[str, Any]] = [part for message in found for part in message.get("parts") or ()]
+    return sum(1 for part in parts for value in part.values() if value not in (None, "", [], {}))
 
 
 def _inside(value: dict[str, Any]) -> Json:
@@ -167,3 +188,9 @@ def _haystack(text: str) -> Message | None:
 
 def _call(identity: str | None, name: str | None, arguments: Json) -> dict[str, Json]:
     return {"type": "tool_call", "id": identity, "name": name, "arguments": arguments}
+
+
+def _own_block(block: dict[str, Any]) -> dict[str, Json]:
+    image = block.get("image_url")
+    url = image.get("url") if isinstance(image, dict) else image
+    return media.read_url(url, "image") if isinstance(url, str) else media.read_own(block)
