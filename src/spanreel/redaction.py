@@ -8,8 +8,6 @@ the seam for them.
 from __future__ import annotations
 
 import functools
-import re
-import string
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -18,7 +16,7 @@ from opentelemetry.util.types import AttributeValue
 
 from spanreel import conventions, json_text
 from spanreel.credential_names import is_credential_name
-from spanreel.detectors import DETECTORS, MASK, Detector, find_places, lower
+from spanreel.detectors import DETECTORS, MASK, Detector, Search, find_all, make_search, places_in
 from spanreel.memory import Memory
 from spanreel.model import Json
 
@@ -28,28 +26,21 @@ KNOWN_BYTES: Final = 4 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Policy:
-    """What is redacted: values under names that ``is_credential`` knows, and what the detectors find in text.
+    """What is redacted: values under names that ``is_credential`` knows, and what the search finds in text.
 
-    ``fragments`` are those of all detectors: text that holds none of them is clean. ``gate`` finds one of them;
-    ``breaks`` makes spaces of the signs that stand in none. ``known`` are texts that were redacted before.
+    ``known`` are texts that were redacted before.
     """
 
     name: str
     is_credential: Callable[[str], bool]
-    detectors: tuple[Detector, ...]
-    fragments: tuple[str, ...]
-    gate: re.Pattern[str]
-    breaks: Mapping[int, str]
+    search: Search
     key_ids: tuple[str, ...] = ()
     known: Memory[str] = field(default_factory=lambda: Memory(KNOWN_BYTES))
 
 
 def make_policy(name: str, is_credential: Callable[[str], bool], detectors: tuple[Detector, ...]) -> Policy:
     """The policy of these rules."""
-    fragments = tuple(dict.fromkeys(fragment for detector in detectors for fragment in detector.fragments))
-    inside = set("".join(fragments))
-    breaks = {ord(sign): " " for sign in string.punctuation if sign not in inside}
-    return Policy(name, is_credential, detectors, fragments, re.compile("|".join(map(re.escape, fragments))), breaks)
+    return Policy(name, is_credential, make_search(detectors))
 
 
 DEFAULT: Final = make_policy("spanreel.default/1", is_credential_name, DETECTORS)
@@ -93,17 +84,14 @@ def redact_text(text: str, policy: Policy = DEFAULT) -> str:
     """Redact what detectors find in text that is no JSON."""
     if len(text) < _SHORTEST:
         return text
-    lowered = lower(text)
-    found = _fragments_in(lowered, policy)
-    redacted = text
-    for detector in policy.detectors if found else ():
-        places = find_places(lowered, [fragment for fragment in detector.fragments if fragment in found])
-        if places:
-            before, redacted = redacted, detector.redact(redacted, places)
-            if redacted is not before:
-                lowered = lower(redacted)
-                found = _fragments_in(lowered, policy)
-    return text if redacted == text else redacted
+    found = find_all(text, policy.search)
+    if not found:
+        return text
+    parts, done = [], 0
+    for finding in found:
+        parts += [text[done : finding.start], MASK]
+        done = finding.end
+    return "".join([*parts, text[done:]])
 
 
 @functools.lru_cache(4096)
@@ -170,16 +158,15 @@ def _string(text: str, policy: Policy) -> str:
         return text
     if text.lstrip()[:1] not in {"{", "[", '"'}:
         return redact_text(text, policy)
-    lowered = lower(text)
-    escaped = "\\u" in lowered
-    found = _fragments_in(lowered, policy)
-    if not found and not escaped:
+    escaped = "\\u" in text
+    places = places_in(text, policy.search)
+    if not places and not escaped:
         return text
     try:
         decoded = json_text.decode(text)
     except ValueError:
         return redact_text(text, policy)
-    if not escaped and _are_harmless(_strings_at(text, find_places(lowered, found)), policy):
+    if not escaped and _are_harmless(_strings_at(text, places), policy):
         return text
     redacted = _walk(decoded, policy)
     if redacted is not decoded:
@@ -228,19 +215,6 @@ def _is_escaped(text: str, quote: int) -> bool:
     while text[before - 1 : before] == "\\":
         before -= 1
     return (quote - before) % 2 == 1
-
-
-def _fragments_in(lowered: str, policy: Policy) -> list[str]:
-    """The fragments that stand in a text, for which detectors have to look.
-
-    For short text one pattern is faster than many searches. Of long text each word is searched once.
-    """
-    if len(lowered) < _SHORT:
-        if policy.gate.search(lowered) is None:
-            return []
-    else:
-        lowered = "\n".join(set(lowered.translate(policy.breaks).split()))
-    return [fragment for fragment in policy.fragments if fragment in lowered]
 
 
 def _mapping(value: Mapping[Any, Any], policy: Policy) -> Any:

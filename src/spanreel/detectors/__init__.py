@@ -1,0 +1,39 @@
+"""Credentials and personal data in text, found by their shape, their checks, or the name before them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from spanreel.detectors.assignments import ASSIGNMENT
+from spanreel.detectors.credentials import BASIC, BEARER, HEADER, JWT, PRIVATE_KEY, SIGNED_URL, URL_PASSWORD
+from spanreel.detectors.finding import MASK, PLACEHOLDER, Detector, Find, Finding, Found, Kind
+from spanreel.detectors.keys import PROVIDER_KEY
+from spanreel.detectors.searching import Search, find_all, make_search, places_in
+
+DETECTORS: Final = (
+    # The first that finds something names it: whole shapes before names, headers of several words before single values.
+    PRIVATE_KEY,
+    URL_PASSWORD,
+    HEADER,
+    BEARER,
+    BASIC,
+    JWT,
+    PROVIDER_KEY,
+    SIGNED_URL,
+    ASSIGNMENT,
+)
+
+__all__ = [
+    "DETECTORS",
+    "MASK",
+    "PLACEHOLDER",
+    "Detector",
+    "Find",
+    "Finding",
+    "Found",
+    "Kind",
+    "Search",
+    "find_all",
+    "make_search",
+    "places_in",
+]
