@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from conftest import cases
 from otlp_lines import SECOND, TRACE, any_value, log, request, span, span_id
 from spanreel_collector.otlp import DEEPEST_VALUE, read_request
-from spanreel_collector.sources.files import read_file, read_line
+from spanreel_collector.sources.documents import read_line
+from spanreel_collector.sources.files import read_file
 from spanreel_collector.span import Batch, RawSpan
 
 

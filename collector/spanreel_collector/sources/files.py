@@ -10,9 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from spanreel.model import Json
-from spanreel_collector import json_text
-from spanreel_collector.otlp import read_request
+from spanreel_collector.sources.documents import is_json, read_line
 from spanreel_collector.sources.references import resolve
 from spanreel_collector.span import Batch, Fault
 
@@ -40,15 +38,6 @@ def read_file(path: str) -> Iterator[Batch]:
         yield Batch(faults=(Fault(f"{name}:{number + 1}", f"cannot be read on: {error}"),))
 
 
-def read_line(text: bytes, place: str) -> Batch:
-    """The export request of one line."""
-    try:
-        return read_request(_parse(text), place)
-    except ValueError as error:
-        reason = f"cut off after {len(text)} bytes: {error}" if json_text.is_cut(error) else str(error)
-        return Batch(faults=(Fault(place, reason),))
-
-
 def _documents(lines: Iterator[bytes]) -> Iterator[tuple[int, bytes]]:
     """The documents with the lines they start in: each line is one, or the whole file, where it is printed for people.
 
@@ -59,7 +48,7 @@ def _documents(lines: Iterator[bytes]) -> Iterator[tuple[int, bytes]]:
         if text in _OPENINGS:
             rest = list(numbered)
             whole = b"\n".join([text, *(line for _, line in rest)])
-            if _is_json(whole):
+            if is_json(whole):
                 yield number, whole
                 return
             yield number, text
@@ -69,24 +58,6 @@ def _documents(lines: Iterator[bytes]) -> Iterator[tuple[int, bytes]]:
             yield number, text
             break
     yield from ((number, text) for number, text in numbered if text)
-
-
-def _is_json(text: bytes) -> bool:
-    try:
-        _parse(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _parse(text: bytes) -> Json:
-    try:
-        return json_text.parse(text)
-    except ValueError as error:
-        if "recursion limit" not in str(error) and "deeply" not in str(error):
-            raise
-    # One value nested too deeply must not cost the line its other spans.
-    return json_text.parse(json_text.prune(text.decode("utf-8", "replace")))
 
 
 def _lines(raw: IO[bytes]) -> Iterator[bytes]:
