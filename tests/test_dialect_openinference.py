@@ -119,10 +119,9 @@ def test_an_agent_with_tools_on_the_openai_sdk_comes_out_as_agreed() -> None:
     assert one.replay.eligible
 
 
-# What these dumps do not hold, or hold in the words of another dialect (Vercel's tools), or in cut reprs.
+# What these dumps do not hold, or hold in cut reprs.
 LOST = {
     "oi-haystack": "response_model",
-    "oi-js-vercel-ai-v5": "tools",
     "oi-llama-index": "response_model",
     "oi-openai-chat-attrcount-limit": "temperature",
 }
