@@ -24,6 +24,7 @@ from spanreel.model import (
 from spanreel_collector import json_text
 from spanreel_collector.dialects import values
 from spanreel_collector.dialects.content import messages as content
+from spanreel_collector.dialects.content.indexed import nested
 from spanreel_collector.dialects.openinference import bodies, messages, runs, tool_calls
 from spanreel_collector.span import Attributes, RawSpan
 
@@ -198,7 +199,7 @@ def _apart(request: Request, answer: Answer | None, history: tuple[Message, ...]
 def _read_tools(attributes: Attributes, cut_at: int | None) -> tuple[tuple[ToolDefinition, ...], Fidelity]:
     found: list[ToolDefinition] = []
     state = Fidelity.WHOLE
-    for item in messages.nested(attributes, "llm.tools"):
+    for item in nested(attributes, "llm.tools"):
         tool = item["tool"] if isinstance(item.get("tool"), dict) else {}
         schema, _ = values.decode(tool.get("json_schema"))
         if not isinstance(schema, dict):
@@ -215,7 +216,7 @@ def _read_tools(attributes: Attributes, cut_at: int | None) -> tuple[tuple[ToolD
 
 def _prompts(attributes: Attributes, prefix: str, member: str, role: str) -> tuple[Message, ...]:
     """Texts of the completions API."""
-    items = (item.get(member) for item in messages.nested(attributes, prefix))
+    items = (item.get(member) for item in nested(attributes, prefix))
     texts = (values.text(item, "text") for item in items if isinstance(item, dict))
     return tuple({"role": role, "parts": content.parts_of(text)} for text in texts if text)
 
@@ -226,7 +227,7 @@ def _prompts(attributes: Attributes, prefix: str, member: str, role: str) -> tup
 def _read_embedding(span: RawSpan) -> ModelRecord:
     attributes = span.attributes
     sent = bodies.read_request(span, Operation.EMBEDDINGS)
-    items = (item.get("embedding") for item in messages.nested(attributes, "embedding.embeddings"))
+    items = (item.get("embedding") for item in nested(attributes, "embedding.embeddings"))
     texts = [text for item in items if isinstance(item, dict) and (text := values.text(item, "text"))]
     said: tuple[Message, ...] = ({"role": "user", "parts": content.parts_of(list(texts))},) if texts else ()
     parameters, _ = values.decode(attributes.get("embedding.invocation_parameters"))

@@ -5,12 +5,10 @@ An attribute without a value is not there.
 
 from __future__ import annotations
 
-from typing import Any, TypeGuard
-
 from spanreel.model import Fidelity, Json, Message
 from spanreel.protocols import media
-from spanreel_collector import json_text
 from spanreel_collector.dialects import values
+from spanreel_collector.dialects.content.indexed import Tree, is_tree, listed, nested
 from spanreel_collector.span import Attributes
 
 REDACTED = "__REDACTED__"
@@ -18,24 +16,11 @@ REDACTED = "__REDACTED__"
 _ROLES = {"tool-call": "assistant", "tool-response": "user"}
 """Roles of smolagents, which sends these to the model under the names on the right."""
 _SIGNED = ("signature", "encrypted_content", "data", "id")
-_Tree = dict[str, Any]
-
-
-def nested(attributes: Attributes, prefix: str) -> list[_Tree]:
-    """The items of an indexed list in the order of their indexes, each as the tree that its dotted names make."""
-    items: dict[int, _Tree] = {}
-    for key, value in attributes.items():
-        if value is None or not key.startswith(prefix + "."):
-            continue
-        index, _, path = key[len(prefix) + 1 :].partition(".")
-        if index.isascii() and index.isdigit() and len(index) < 10 and path:
-            _plant(items.setdefault(int(index), {}), path.split("."), value)
-    return [items[index] for index in sorted(items)]
 
 
 def read(attributes: Attributes, prefix: str, cut_at: int | None = None) -> tuple[tuple[Message, ...], Fidelity]:
     """The messages under a prefix, and how they came; texts of just ``cut_at`` characters were cut off."""
-    found = tuple(_message(item["message"]) for item in nested(attributes, prefix) if _is_tree(item.get("message")))
+    found = tuple(_message(item["message"]) for item in nested(attributes, prefix) if is_tree(item.get("message")))
     if not found:
         return (), Fidelity.ABSENT
     texts = [text for message in found for text in _texts(message["parts"])]
@@ -48,7 +33,7 @@ def is_complete(attributes: Attributes, prefix: str) -> bool:
     """Whether no message is missing at the front, and each has a role: what a limit of attributes takes first."""
     first = nested(attributes, f"{prefix}")
     return f"{prefix}.0.message.role" in attributes and all(
-        _is_tree(item.get("message")) and "role" in item["message"] for item in first
+        is_tree(item.get("message")) and "role" in item["message"] for item in first
     )
 
 
@@ -57,21 +42,7 @@ def lost(attributes: Attributes, key: str) -> Fidelity:
     return Fidelity.REDACTED if attributes.get(key) == REDACTED else Fidelity.ABSENT
 
 
-def _plant(tree: _Tree, path: list[str], value: Json) -> None:
-    for step in path[:-1]:
-        below = tree.get(step)
-        if not _is_tree(below):
-            # `message.content` beside `message.content.0`: the text is kept as it is, the rest beneath it.
-            below = tree[step] = {} if below is None else {"": below}
-        tree = below
-    last = path[-1]
-    if _is_tree(tree.get(last)):
-        tree[last][""] = value
-    else:
-        tree[last] = value
-
-
-def _message(message: _Tree) -> Message:
+def _message(message: Tree) -> Message:
     role = message.get("role")
     role = role if isinstance(role, str) else "assistant" if "tool_calls" in message else "user"
     known = values.role(_ROLES.get(role, role))
@@ -83,7 +54,7 @@ def _message(message: _Tree) -> Message:
     return read
 
 
-def _tool_answer(message: _Tree) -> list[dict[str, Json]]:
+def _tool_answer(message: Tree) -> list[dict[str, Json]]:
     parts = [part for part in _parts(message) if part["type"] != "tool_call"]
     texts = [part.get("content") for part in parts]
     text_only = all(part["type"] == "text" for part in parts)
@@ -92,15 +63,15 @@ def _tool_answer(message: _Tree) -> list[dict[str, Json]]:
     return [{**answer, "response": response} if parts else answer]
 
 
-def _parts(message: _Tree) -> list[dict[str, Json]]:
-    contents = _listed(message.get("contents"))
+def _parts(message: Tree) -> list[dict[str, Json]]:
+    contents = listed(message.get("contents"))
     parts = [part for block in contents if (part := _part(block)) is not None]
     content = message.get("content")
     if not any(part["type"] == "text" for part in parts):
         # What has both repeats its text.
-        lines = _listed(content, leaves=True) if isinstance(content, dict | list) else [content]
+        lines = listed(content, leaves=True) if isinstance(content, dict | list) else [content]
         parts = [{"type": "text", "content": line} for line in lines if isinstance(line, str) and line] + parts
-    calls = [_call(item["tool_call"]) for item in _listed(message.get("tool_calls")) if _is_tree(item.get("tool_call"))]
+    calls = [_call(item["tool_call"]) for item in listed(message.get("tool_calls")) if is_tree(item.get("tool_call"))]
     if isinstance(message.get("function_call_name"), str):
         arguments = values.arguments(message.get("function_call_arguments_json"))
         calls.append({"type": "tool_call", "id": None, "name": message["function_call_name"], "arguments": arguments})
@@ -116,17 +87,17 @@ def _same_call(one: dict[str, Json], other: dict[str, Json]) -> bool:
     return one["id"] == other["id"] if one["id"] or other["id"] else one == other
 
 
-def _part(block: _Tree) -> dict[str, Json] | None:
+def _part(block: Tree) -> dict[str, Json] | None:
     """A content block; None where the block only says its type: its content stands elsewhere, or was left out."""
     content = block.get("message_content")
-    content = content if _is_tree(content) else {}
+    content = content if is_tree(content) else {}
     kind = content.get("type")
-    if _is_tree(block.get("tool_call")):
+    if is_tree(block.get("tool_call")):
         return _call(block["tool_call"])
     image, audio = content.get("image"), content.get("audio")
-    if _is_tree(image) and _is_tree(image.get("image")) and isinstance(image["image"].get("url"), str):
+    if is_tree(image) and is_tree(image.get("image")) and isinstance(image["image"].get("url"), str):
         return media.read_url(image["image"]["url"], "image")
-    if _is_tree(audio):
+    if is_tree(audio):
         return _audio(audio)
     if kind == "reasoning":
         signed = {key: content[key] for key in _SIGNED if key in content}
@@ -137,8 +108,8 @@ def _part(block: _Tree) -> dict[str, Json] | None:
     return media.read_own(dict(content)) if set(content) - {"type"} else None
 
 
-def _audio(audio: _Tree) -> dict[str, Json] | None:
-    inner = audio["audio"] if _is_tree(audio.get("audio")) else audio
+def _audio(audio: Tree) -> dict[str, Json] | None:
+    inner = audio["audio"] if is_tree(audio.get("audio")) else audio
     if isinstance(inner.get("url"), str):
         part = media.read_url(inner["url"], "audio")
         return part if part["type"] == "blob" else {**part, "mime_type": inner.get("mime_type")}
@@ -146,8 +117,8 @@ def _audio(audio: _Tree) -> dict[str, Json] | None:
     return {"type": "text", "content": transcript} if isinstance(transcript, str) else None
 
 
-def _call(call: _Tree) -> dict[str, Json]:
-    function = call["function"] if _is_tree(call.get("function")) else {}
+def _call(call: Tree) -> dict[str, Json]:
+    function = call["function"] if is_tree(call.get("function")) else {}
     part: dict[str, Json] = {
         "type": "tool_call",
         "id": values.text(call, "id"),
@@ -162,16 +133,3 @@ def _texts(parts: list[dict[str, Json]]) -> list[str]:
     """Every text of these parts, arguments as the JSON that they came as where they could not be read."""
     candidates = [part.get(key) for part in parts for key in ("content", "response", "arguments")]
     return [text for text in candidates if isinstance(text, str)]
-
-
-def _listed(tree: Any, *, leaves: bool = False) -> list[Any]:
-    if isinstance(tree, list):
-        return [item for item in json_text.plain(tree) if leaves or isinstance(item, dict)]
-    if not _is_tree(tree):
-        return []
-    indexes = sorted((key for key in tree if key.isascii() and key.isdigit() and len(key) < 10), key=int)
-    return [tree[key] for key in indexes if leaves or _is_tree(tree[key])]
-
-
-def _is_tree(value: Any) -> TypeGuard[_Tree]:
-    return isinstance(value, dict)

@@ -9,7 +9,8 @@ from typing import Any
 from spanreel.model import Error, ErrorCategory, Fidelity, Json, ToolKind, ToolRecord
 from spanreel_collector.dialects import values
 from spanreel_collector.dialects.content import messages as content
-from spanreel_collector.dialects.openinference.messages import REDACTED, nested
+from spanreel_collector.dialects.content.indexed import nested
+from spanreel_collector.dialects.openinference.messages import REDACTED
 from spanreel_collector.span import RawSpan
 
 _IDS = ("tool_call.id", "tool.id", "tool.call_id", "gen_ai.tool.call.id", "ai.toolCall.id")
