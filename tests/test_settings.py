@@ -112,7 +112,7 @@ def test_the_common_length_limit_holds_where_it_is_less(environ: dict[str, str],
 @pytest.mark.parametrize(
     ("environ", "text"),
     [
-        ({"SPANREEL_CAPTURE": "all"}, "SPANREEL_CAPTURE is 'all'; allowed: full, metadata, off"),
+        ({"SPANREEL_CAPTURE": "all"}, "SPANREEL_CAPTURE is 'all'; allowed: full, bounded, metadata, off"),
         ({"SPANREEL_FLUSH": "never"}, "SPANREEL_FLUSH is 'never'; allowed: call, turn, run"),
         ({"SPANREEL_LOG": "loud"}, "SPANREEL_LOG is 'loud'; allowed: off, warning, info, debug"),
         ({"SPANREEL_QUEUE_BYTES": "64M"}, "SPANREEL_QUEUE_BYTES is '64M'; allowed: a number of bytes, 1024 or more"),

@@ -87,7 +87,7 @@ class Boundary:
     @property
     def content(self) -> bool:
         """Whether content is recorded."""
-        return self.settings.capture is Capture.FULL
+        return self.settings.content
 
     # -- runs --------------------------------------------------------------------------------------------------------
 

@@ -43,7 +43,7 @@ def describe(settings: Settings) -> str:
     """What records and where to, in one line for the log at start."""
     if settings.disabled or settings.capture is Capture.OFF:
         return f"spanreel {__version__} records nothing: switched off"
-    content = "on" if settings.capture is Capture.FULL else "off"
+    content = "on" if settings.content else "off"
     return f"spanreel {__version__} records runs, model calls and tool calls to {place(settings)}, content {content}"
 
 

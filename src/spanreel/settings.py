@@ -23,6 +23,11 @@ PATHS: Final = "SPANREEL_PATHS"
 MAX_VALUE_BYTES: Final = "SPANREEL_MAX_VALUE_BYTES"
 MAX_SPAN_BYTES: Final = "SPANREEL_MAX_SPAN_BYTES"
 QUEUE_BYTES: Final = "SPANREEL_QUEUE_BYTES"
+MAX_TOOL_CHARACTERS: Final = "SPANREEL_MAX_TOOL_CHARACTERS"
+MAX_PAYLOAD_CHARACTERS: Final = "SPANREEL_MAX_PAYLOAD_CHARACTERS"
+OFFLOAD: Final = "SPANREEL_OFFLOAD"
+"""A folder or an fsspec URL, where large values and binary content are kept beside the spans."""
+OFFLOAD_BYTES: Final = "SPANREEL_OFFLOAD_BYTES"
 REPLAY: Final = "SPANREEL_REPLAY"
 """The session document that this process replays; set by ``spanreel replay`` for its child."""
 REPLAY_REPORT: Final = "SPANREEL_REPLAY_REPORT"
@@ -50,6 +55,8 @@ class Capture(StrEnum):
     """How much is recorded."""
 
     FULL = "full"
+    BOUNDED = "bounded"
+    """Content, with what tools were given and gave cut short."""
     METADATA = "metadata"
     OFF = "off"
 
@@ -112,10 +119,19 @@ class Settings:
     max_value_bytes: int = MIB
     max_span_bytes: int = 3 * MIB
     queue_bytes: int = 64 * MIB
+    max_tool_characters: int = 4096
+    max_payload_characters: int = MIB
+    offload: str | None = None
+    offload_bytes: int = 64 * 1024
     disabled: bool = False
     exporters: tuple[str, ...] = ("otlp",)
     protocol: OtlpProtocol = OtlpProtocol.HTTP
     endpoint: str | None = DEFAULT_HTTP
+
+    @property
+    def content(self) -> bool:
+        """Whether content is recorded."""
+        return self.capture in (Capture.FULL, Capture.BOUNDED)
 
 
 def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
@@ -139,6 +155,10 @@ def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
         max_value_bytes=min(_size(environ, MAX_VALUE_BYTES, MIB), _otel_value_limit(environ)),
         max_span_bytes=_size(environ, MAX_SPAN_BYTES, 3 * MIB),
         queue_bytes=_size(environ, QUEUE_BYTES, 64 * MIB),
+        max_tool_characters=_size(environ, MAX_TOOL_CHARACTERS, 4096, "characters"),
+        max_payload_characters=_size(environ, MAX_PAYLOAD_CHARACTERS, MIB, "characters"),
+        offload=_text(environ, OFFLOAD),
+        offload_bytes=_size(environ, OFFLOAD_BYTES, 64 * 1024),
         disabled=environ.get(OTEL_DISABLED, "").strip().lower() == "true",
         exporters=exporters,
         protocol=protocol,
@@ -181,12 +201,12 @@ def _capture(environ: Mapping[str, str]) -> Capture:
     return _OTEL_CONTENT_VALUES[otel.lower()]
 
 
-def _size(environ: Mapping[str, str], name: str, default: int) -> int:
+def _size(environ: Mapping[str, str], name: str, default: int, unit: str = "bytes") -> int:
     value = _text(environ, name)
     if value is None:
         return default
     if not (value.isascii() and value.isdecimal() and int(value) >= 1024):
-        raise _wrong(name, value, "a number of bytes, 1024 or more")
+        raise _wrong(name, value, f"a number of {unit}, 1024 or more")
     return int(value)
 
 

@@ -1,0 +1,311 @@
+"""Binary content (images, audio, files) by digest, media type and size, wherever it stands in values and in text.
+
+Equal content has equal stand-ins, in whatever shape it was sent, so that what was recorded without it can be found
+again. Where the content itself may be kept is left to the caller.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import unquote_to_bytes
+
+from spanreel import json_text
+from spanreel.memory import Memory
+
+Keep = Callable[[str, bytes], None]
+"""Takes content that a stand-in stands for, by its digest."""
+
+STAND_IN: Final = re.compile(r"\[binary [\w.+-]+/[\w.+-]+ \d+ bytes sha256:[0-9a-f]{64}\]")
+
+SHORTEST: Final = 64
+"""Characters of base64 that nothing around them says is media, but whose beginning does."""
+LEAST_BYTES: Final = 64
+"""Numbers in a list that is taken for bytes."""
+KNOWN_BYTES: Final = 8 * 1024 * 1024
+"""How much of what was looked at before is known again."""
+
+
+def stand_in(content: bytes) -> str:
+    """What stands for the content: its media type by its first bytes, its size, and its SHA-256."""
+    kind = media_type(content)
+    return f"[binary {kind} {len(content)} bytes sha256:{hashlib.sha256(content).hexdigest()}]"
+
+
+def media_type(content: bytes) -> str:
+    """The media type that the first bytes tell."""
+    for start, kind in _MAGIC:
+        if content.startswith(start):
+            return _RIFF.get(content[8:12], kind) if start == b"RIFF" else kind
+    return "video/mp4" if content[4:8] == b"ftyp" else "application/octet-stream"
+
+
+def without_binary(value: Any, keep: Keep | None = None) -> Any:
+    """A JSON value (or one with bytes in it) with stand-ins; the very same object where it holds nothing binary."""
+    return _walk(value, keep)
+
+
+def without_binary_text(text: str, keep: Keep | None = None) -> str:
+    """Text, JSON text or other, with stand-ins; the very same object where it holds nothing binary."""
+    if isinstance(text, json_text.Listed):
+        items = tuple(_known(item, keep) for item in text.items)
+        same = all(new is old for new, old in zip(items, text.items, strict=True))
+        return text if same else json_text.listed(items)
+    return _known(text, keep)
+
+
+def _known(text: str, keep: Keep | None) -> str:
+    """The text with stand-ins, found out once; whoever keeps contents has to meet them each time."""
+    if not _may_hold(text):
+        return text
+    found = _looked_at.find(text) if keep is None else None
+    if found is None:
+        found = _string(text, keep)
+        _looked_at.keep(text, found if found is not text else _CLEAN)
+        return found
+    return text if found is _CLEAN else found
+
+
+_looked_at: Memory[str] = Memory(KNOWN_BYTES)
+_CLEAN: Final = ""
+
+
+def _may_hold(text: str) -> bool:
+    return len(text) >= _LEAST and any(fragment in text for fragment in _FRAGMENTS)
+
+
+def _walk(value: Any, keep: Keep | None) -> Any:
+    if isinstance(value, str):
+        return _string(value, keep) if _may_hold(value) else value
+    if isinstance(value, Mapping):
+        return _mapping(value, keep)
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return _replace(bytes(value), keep)
+    if isinstance(value, Sequence):
+        if (content := _listed_bytes(value)) is not None and media_type(content) != _UNKNOWN:
+            return _replace(content, keep)
+        items = [_walk(item, keep) for item in value]
+        if all(new is old for new, old in zip(items, value, strict=True)):
+            return value
+        return tuple(items) if isinstance(value, tuple) else items
+    return value
+
+
+def _mapping(value: Mapping[Any, Any], keep: Keep | None) -> Any:
+    if (content := _numbered_bytes(value)) is not None:
+        return _replace(content, keep)
+    replaced = {}
+    changed = False
+    for key, item in value.items():
+        content = _payload(key, item, value)
+        new = _replace(content, keep) if content is not None else _walk(item, keep)
+        replaced[key] = new
+        changed = changed or new is not item
+    return replaced if changed else value
+
+
+def _payload(key: Any, item: Any, siblings: Mapping[Any, Any]) -> bytes | None:
+    """The content where key and siblings say that this is binary: base64 text, or a list of bytes."""
+    if not isinstance(key, str) or key.replace("_", "").lower() not in _PAYLOADS:
+        return None
+    if isinstance(item, str):
+        sure = key in _ALWAYS or siblings.get("type") in _BASE64_TYPES
+        if not sure and not (_says_media(key, siblings) or (key == "bytes" and len(item) >= SHORTEST)):
+            return None
+        return _decode(item)
+    if isinstance(item, Sequence) and (siblings.get("type") == "Buffer" or _says_media(key, siblings)):
+        return _listed_bytes(item, 1)
+    return None
+
+
+def _says_media(key: str, siblings: Mapping[Any, Any]) -> bool:
+    """Whether a media type or a format of media stands beside the key. Text of a text type is taken for text."""
+    if siblings.get("type") in _TEXT_TYPES:
+        return False
+    kind = next((siblings[name] for name in _TYPE_NAMES if isinstance(siblings.get(name), str)), "").lower()
+    if "/" in kind:
+        return key in _ENCODED or not kind.startswith(_TEXTUAL)
+    return str(siblings.get("format")).lower() in _FORMATS
+
+
+def _string(text: str, keep: Keep | None) -> str:
+    if text.lstrip()[:1] in {"{", "[", '"'}:
+        try:
+            decoded = json_text.decode(text)
+        except ValueError:
+            pass
+        else:
+            replaced = _walk(decoded, keep)
+            return text if replaced is decoded else json_text.encode(replaced)
+    if text.startswith("data:"):
+        return _data_url(text, keep)
+    if len(text) >= SHORTEST and text.startswith(_BASE64_STARTS):
+        content = _decode(text)
+        if content is not None and media_type(content) != _UNKNOWN:
+            return _replace(content, keep)
+    if len(text) >= SHORTEST and text[:8].lower().startswith(_HEX_STARTS) and _HEX.fullmatch(text):
+        return _replace(bytes.fromhex(text), keep)
+    replaced = text
+    if "base64," in text:
+        replaced = _DATA_URL.sub(lambda found: found[1] + _replace(_decoded(found[2]), keep), replaced)
+    replaced = _BARE.sub(lambda found: _bare(found[0], keep), replaced)
+    if "\\x" in text:
+        replaced = _BYTES_REPR.sub(lambda found: _repr(found[0], keep), replaced)
+    return text if replaced == text else replaced
+
+
+def _data_url(text: str, keep: Keep | None) -> str:
+    """A URL that is all of its text, whose payload may be wrapped, percent-encoded or plain."""
+    head, comma, payload = text.partition(",")
+    if not comma or STAND_IN.match(payload):
+        return text
+    if head.endswith(";base64"):
+        content = _decode(unquote_to_bytes(payload).decode("latin-1") if "%" in payload else payload)
+        if content is not None:
+            return f"{head},{_replace(content, keep)}"
+        # Words after it, or a payload that was cut.
+        return _DATA_URL.sub(lambda found: found[1] + _replace(_decoded(found[2]), keep), text)
+    if head.startswith(_MEDIA_URLS):
+        return f"{head},{_replace(unquote_to_bytes(payload), keep)}"
+    return text
+
+
+def _bare(text: str, keep: Keep | None) -> str:
+    """A word that begins as the base64 of media does."""
+    content = _decode(text)
+    return text if content is None or media_type(content) == _UNKNOWN else _replace(content, keep)
+
+
+def _repr(text: str, keep: Keep | None) -> str:
+    """A ``repr`` of bytes that are no text."""
+    if text.count("\\x") < _ESCAPES:
+        return text
+    return _replace(text[2:-1].encode("latin-1", "replace").decode("unicode_escape").encode("latin-1", "replace"), keep)
+
+
+def _decode(text: str) -> bytes | None:
+    """What base64 text stands for, URL-safe, wrapped or unpadded too; None where it is none."""
+    plain = "".join(text.split()) if len(text) != len(text.strip()) or "\n" in text or " " in text else text
+    if not plain or not _BASE64.fullmatch(plain):
+        return None
+    try:
+        return base64.b64decode(plain.rstrip("=").translate(_STANDARD) + "=" * (-len(plain.rstrip("=")) % 4))
+    except (binascii.Error, ValueError):
+        return None
+
+
+def _decoded(text: str) -> bytes:
+    """As `_decode`; of what was cut where no byte ends, the text itself."""
+    content = _decode(text)
+    return text.encode() if content is None else content
+
+
+def _listed_bytes(value: Sequence[Any], least: int = LEAST_BYTES) -> bytes | None:
+    if len(value) < least or not all(type(item) is int and 0 <= item <= 255 for item in value):
+        return None
+    return bytes(value)
+
+
+def _numbered_bytes(value: Mapping[Any, Any]) -> bytes | None:
+    """What JavaScript writes for an array of bytes: ``{"0": 137, "1": 80, ...}``."""
+    if len(value) < LEAST_BYTES or "0" not in value:
+        return None
+    try:
+        items = [value[str(number)] for number in range(len(value))]
+    except KeyError:
+        return None
+    return _listed_bytes(items)
+
+
+def _replace(content: bytes, keep: Keep | None) -> str:
+    found = stand_in(content)
+    if keep is not None:
+        keep(found[-65:-1], content)
+    return found
+
+
+_UNKNOWN: Final = "application/octet-stream"
+_MAGIC: Final = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+    (b"RIFF", "application/riff"),
+    (b"%PDF-", "application/pdf"),
+    (b"PK\x03\x04", "application/zip"),
+    (b"\x1f\x8b\x08", "application/gzip"),
+    (b"OggS", "audio/ogg"),
+    (b"ID3", "audio/mpeg"),
+    (b"\xff\xfb", "audio/mpeg"),
+    (b"\xff\xf3", "audio/mpeg"),
+    (b"fLaC", "audio/flac"),
+    (b"\x1aE\xdf\xa3", "video/webm"),
+    (b"II*\x00", "image/tiff"),
+    (b"MM\x00*", "image/tiff"),
+)
+_RIFF: Final = {b"WEBP": "image/webp", b"WAVE": "audio/wav", b"AVI ": "video/x-msvideo"}
+_BASE64_STARTS: Final = (
+    *("iVBORw0KGgo", "/9j/", "R0lGODdh", "R0lGODlh", "UklGR", "JVBERi0", "UEsDB", "H4sI", "T2dnUw", "SUQz"),
+    *("//u", "//v", "//P", "ZkxhQ", "GkXfo", "SUkqA", "TU0AK", "AAAA"),
+)
+_BARE: Final = re.compile(
+    rf"(?<![A-Za-z0-9+/_=-])(?:{'|'.join(start for start in _BASE64_STARTS if start[0] != '/' or start == '/9j/')})"
+    rf"[A-Za-z0-9+/_-]{{{SHORTEST},}}={{0,2}}"
+)
+_HEX_STARTS: Final = ("89504e47", "ffd8ff", "47494638", "52494646", "25504446", "504b0304")
+_HEX: Final = re.compile(r"(?:[0-9a-fA-F]{2})+")
+_BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
+_STANDARD: Final = str.maketrans("-_", "+/")
+_DATA_URL: Final = re.compile(r"(data:[^,\s\"'<>]{0,255}?;base64,)([A-Za-z0-9+/_-]+={0,2})")
+_BYTES_REPR: Final = re.compile(r"b'(?:[^'\\]|\\.)*'|b\"(?:[^\"\\]|\\.)*\"")
+_ESCAPES: Final = 8
+_MEDIA_URLS: Final = ("data:image/", "data:audio/", "data:video/", "data:application/pdf", "data:application/octet")
+_TYPE_NAMES: Final = ("mime_type", "mimeType", "mimetype", "media_type", "mediaType", "content_type", "contentType")
+_TEXTUAL: Final = ("text/", "application/json", "application/xml")
+_ENCODED: Final = ("data", "blob", "base64", "file_data", "fileData")
+"""Keys under which even text stands in base64."""
+_FORMATS: Final = frozenset(
+    {
+        *("png", "jpeg", "jpg", "gif", "webp", "bmp", "tiff", "heic", "svg", "mp3", "wav", "flac", "opus", "ogg"),
+        *("aac", "m4a", "pcm", "pcm16", "pcm_16000", "mp4", "mov", "mkv", "webm", "avi", "mpeg", "pdf", "docx", "xlsx"),
+    }
+)
+_BASE64_TYPES: Final = ("blob", "base64", "image_generation_call", "Buffer")
+_TEXT_TYPES: Final = ("text", "input_text", "output_text", "reasoning", "thinking", "redacted_thinking")
+_ALWAYS: Final = ("$bytes", "b64_json", "bytesBase64Encoded", "imageBytes", "videoBytes", "image_bytes", "audio_bytes")
+_PAYLOADS: Final = frozenset(
+    {
+        *("$bytes", "b64json", "bytesbase64encoded", "imagebytes", "videobytes", "audiobytes", "bytes", "data"),
+        *(
+            "content",
+            "blob",
+            "base64",
+            "filedata",
+            "imagedata",
+            "audiodata",
+            "image",
+            "audio",
+            "file",
+            "result",
+            "body",
+        ),
+        *("partialimageb64",),
+    }
+)
+"""Keys under which binary content stands, in lower case without underscores."""
+_FRAGMENTS: Final = (
+    *("base64", "$bytes", "blob", "b64", "ytes", "mime", "edia", "ormat", "ontentType", "ontent_type", "Buffer"),
+    *("image_generation_call", "data:", "\\x", '"0"'),
+    *(start for start in _BASE64_STARTS if start not in {"//u", "//v", "//P", "AAAA"}),
+    *("//uQ", "//vQ", "//PQ", "AAAAI", "AAAAG", "AAAAH"),
+    *("137,80,78,71", "137, 80, 78, 71", "255,216,255", "255, 216, 255", "37,80,68,70", "37, 80, 68, 70"),
+    *("82,73,70,70", "82, 73, 70, 70"),
+    *_HEX_STARTS,
+    *(start.upper() for start in _HEX_STARTS),
+)
+"""One of these stands in every text that holds something binary."""
+_LEAST: Final = min(map(len, _FRAGMENTS))
