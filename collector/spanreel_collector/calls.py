@@ -105,10 +105,18 @@ def write_tool_call(placed: Placed, request: Asked | None, models: list[Placed])
 
 
 def _by_name(arguments: Json, asked: Json) -> Json:
-    """A bare argument under the name that it was asked by: LangChain tells a tool with one argument its value alone."""
-    if isinstance(asked, dict) and len(asked) == 1 and arguments in asked.values():
-        return asked
-    return arguments
+    """Arguments without their names under those that they were asked by, where the values are the same.
+
+    LangChain tells a tool with one argument its value alone; decorated functions tell ``{"args", "kwargs"}``.
+    """
+    if not isinstance(asked, dict) or not asked:
+        return arguments
+    if isinstance(arguments, dict) and set(arguments) == {"args", "kwargs"}:
+        given, named = arguments["args"], arguments["kwargs"]
+        if isinstance(given, list) and isinstance(named, dict) and len(given) <= len(asked):
+            whole = {**dict(zip(asked, given, strict=False)), **named}
+            return asked if whole == asked else arguments
+    return asked if len(asked) == 1 and arguments in asked.values() else arguments
 
 
 def _requested_by(model: Placed, position: int) -> RequestedBy:

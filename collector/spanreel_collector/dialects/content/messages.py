@@ -13,6 +13,9 @@ _LISTS = ("messages", "contents", "replies", "tool_messages")
 _HISTORY = "automatic_function_calling_history"
 _WORDS = ("task", "prompt", "input", "query", "question", "user_input", "user_msg")
 _ANSWERS = ("raw", "output", "answer", "content", "response")
+_REASONS = ("finish_reason", "stop_reason")
+_ITEMS = ("function_call", "function_call_output", "reasoning")
+"""What OpenAI's Responses API puts between messages."""
 
 
 def read_messages(value: Json) -> tuple[Message, ...]:
@@ -24,8 +27,22 @@ def read_messages(value: Json) -> tuple[Message, ...]:
         value = found
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
         value = value[0]  # LangChain's batch of one
-    read = [_message(item) for item in value] if isinstance(value, list) else []
+    read = [read_message(item) for item in value] if isinstance(value, list) else []
     return tuple(message for message in read if message is not None)
+
+
+def read_message(item: Json) -> Message | None:
+    """One message, as a provider or a framework writes it; None where it is none that is known."""
+    if isinstance(item, str):
+        return _haystack(item) if item.startswith("ChatMessage(") else None
+    if not isinstance(item, dict):
+        return None
+    for inside in ("data", "kwargs"):
+        if isinstance(item.get(inside), dict) and ("type" in item or "lc" in item):
+            return _plain({"role": _class_role(item.get("id")) or item.get("type"), **item[inside]})
+    if item.get("type") in _ITEMS and "role" not in item:
+        return _item(item)
+    return _gemini(item) if isinstance(item.get("parts"), list) else _plain(item)
 
 
 def read_history(value: Json) -> tuple[Message, ...]:
@@ -47,7 +64,7 @@ def asked(value: Json) -> tuple[Message, ...]:
 def answered(value: Json) -> tuple[Message, ...]:
     """What a run came to: its messages since the user's last words; else the words of an answer."""
     if isinstance(value, dict) and isinstance(value.get("content"), dict):
-        message = _message(value["content"])
+        message = read_message(value["content"])
         return (message,) if message is not None else ()
     found = read_messages(value)
     if found:
@@ -78,9 +95,7 @@ def parts_of(content: Json) -> list[dict[str, Json]]:
         if isinstance(block, str):
             found.append({"type": "text", "content": block})
         elif isinstance(block, dict) and block:
-            text = block.get("text")
-            is_text = isinstance(text, str) and block.get("type", "text") in ("text", "input_text", "output_text")
-            found.append({"type": "text", "content": str(text)} if is_text else _own_block(block))
+            found.append(_block(block))
     return found
 
 
@@ -98,17 +113,6 @@ def _inside(value: dict[str, Any]) -> Json:
     return found[0] if len(found) == 1 else None
 
 
-def _message(item: Any) -> Message | None:
-    if isinstance(item, str):
-        return _haystack(item) if item.startswith("ChatMessage(") else None
-    if not isinstance(item, dict):
-        return None
-    for inside in ("data", "kwargs"):
-        if isinstance(item.get(inside), dict) and ("type" in item or "lc" in item):
-            return _plain({"role": _class_role(item.get("id")) or item.get("type"), **item[inside]})
-    return _gemini(item) if isinstance(item.get("parts"), list) else _plain(item)
-
-
 def _class_role(path: Json) -> str | None:
     """The role that a LangChain class stands for; in JavaScript nothing else says it."""
     name = path[-1] if isinstance(path, list) and path else None
@@ -121,20 +125,53 @@ def _plain(item: dict[str, Any]) -> Message | None:
     if not isinstance(given, str):
         return None
     role = values.role(given.removesuffix("MessageChunk").lower())
-    parts = [part for part in parts_of(item.get("content")) if part.get("type") != "tool_use"]
+    parts = parts_of(item.get("content"))
     if role == "tool":
         text_only = all(part["type"] == "text" for part in parts)
         response: Json = "".join(str(part["content"]) for part in parts) if text_only else parts
         parts = [{"type": "tool_call_response", "id": values.text(item, "tool_call_id"), "response": response}]
-    calls = item.get("tool_calls")
+    elif role == "user" and parts and all(part["type"] == "tool_call_response" for part in parts):
+        role = "tool"  # as Anthropic has it
+    calls = _calls(item)
+    if calls:
+        # LangChain repeats the blocks of Anthropic's that ask for tools.
+        parts = [part for part in parts if part["type"] != "tool_call"] + calls
+    message: Message = {"role": role, "parts": parts}
+    facts = item.get("response_metadata")
+    reason = values.text(item, *_REASONS) or (values.text(facts, *_REASONS) if isinstance(facts, dict) else None)
+    extras = {"name": values.text(item, "name"), "finish_reason": reason}
+    return {**message, **{key: value for key, value in extras.items() if value}}
+
+
+def _calls(item: dict[str, Any]) -> list[dict[str, Json]]:
+    """What a message asks of tools; LangChain's older ones have it where OpenAI's own fields are kept."""
+    calls, extra = item.get("tool_calls"), item.get("additional_kwargs")
+    if not calls and isinstance(extra, dict):
+        calls = extra.get("tool_calls")
+    found = []
     for call in calls if isinstance(calls, list) else []:
         if isinstance(call, dict):
             function = call["function"] if isinstance(call.get("function"), dict) else call
             arguments = values.arguments(function.get("args", function.get("arguments")))
-            parts.append(_call(values.text(call, "id"), values.text(function, "name"), arguments))
-    message: Message = {"role": role, "parts": parts}
-    name = values.text(item, "name")
-    return {**message, "name": name} if name else message
+            found.append(_call(values.text(call, "id"), values.text(function, "name"), arguments))
+    function = item.get("function_call")
+    if isinstance(function, dict) and not found:
+        found.append(_call(None, values.text(function, "name"), values.arguments(function.get("arguments"))))
+    return found
+
+
+def _item(item: dict[str, Any]) -> Message:
+    """An item of OpenAI's Responses API that is no message."""
+    identity = values.text(item, "call_id", "id")
+    if item["type"] == "function_call":
+        call = _call(identity, values.text(item, "name"), values.arguments(item.get("arguments")))
+        return {"role": "assistant", "parts": [call]}
+    if item["type"] == "function_call_output":
+        part = {"type": "tool_call_response", "id": identity, "response": item.get("output")}
+        return {"role": "tool", "parts": [part]}
+    summary = parts_of(item.get("summary"))
+    text = "\n".join(str(part.get("content") or part.get("text") or "") for part in summary)
+    return {"role": "assistant", "parts": [{"type": "reasoning", "content": text}]}
 
 
 def _gemini(item: dict[str, Any]) -> Message | None:
@@ -190,7 +227,22 @@ def _call(identity: str | None, name: str | None, arguments: Json) -> dict[str, 
     return {"type": "tool_call", "id": identity, "name": name, "arguments": arguments}
 
 
-def _own_block(block: dict[str, Any]) -> dict[str, Json]:
+def _block(block: dict[str, Any]) -> dict[str, Json]:
+    """A block of a content, of OpenAI's kinds or of Anthropic's."""
+    kind, text = block.get("type", "text"), block.get("text")
+    if isinstance(text, str) and kind in ("text", "input_text", "output_text"):
+        return {"type": "text", "content": text}
+    if kind == "tool_use":
+        return _call(values.text(block, "id"), values.text(block, "name"), values.arguments(block.get("input")))
+    if kind == "tool_result":
+        given = parts_of(block.get("content"))
+        text_only = all(part["type"] == "text" for part in given)
+        response: Json = "".join(str(part["content"]) for part in given) if text_only else given
+        return {"type": "tool_call_response", "id": values.text(block, "tool_use_id"), "response": response}
+    if kind == "thinking" and isinstance(block.get("thinking"), str):
+        part: dict[str, Json] = {"type": "reasoning", "content": block["thinking"]}
+        signature = values.text(block, "signature")
+        return {**part, "provider_fields": {"signature": signature}} if signature else part
     image = block.get("image_url")
     url = image.get("url") if isinstance(image, dict) else image
     return media.read_url(url, "image") if isinstance(url, str) else media.read_own(block)

@@ -24,6 +24,7 @@ from spanreel.model import (
 from spanreel_collector import json_text
 from spanreel_collector.dialects import values
 from spanreel_collector.dialects.content import messages as content
+from spanreel_collector.dialects.content.bodies import settings
 from spanreel_collector.dialects.content.indexed import nested
 from spanreel_collector.dialects.openinference import bodies, messages, runs, tool_calls
 from spanreel_collector.span import Attributes, RawSpan
@@ -98,7 +99,7 @@ def _read_model(span: RawSpan, cut_at: int | None) -> ModelRecord:
         request=replace(
             request,
             model=model or values.text(attributes, "llm.model_name"),
-            settings={**bodies.settings(parameters), **request.settings},
+            settings={**settings(parameters), **request.settings},
             stream=streamed,
         ),
         answer=answer,
@@ -265,4 +266,4 @@ def _side_call(span: RawSpan, request: Request, answer: Answer) -> ModelRecord:
 
 
 def _settings(parameters: Json) -> dict[str, Json]:
-    return bodies.settings(parameters) if isinstance(parameters, dict) else {}
+    return settings(parameters) if isinstance(parameters, dict) else {}

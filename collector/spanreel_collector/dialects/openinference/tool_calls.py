@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from typing import Any
 
 from spanreel.model import Error, ErrorCategory, Fidelity, Json, ToolKind, ToolRecord
 from spanreel_collector.dialects import values
 from spanreel_collector.dialects.content import messages as content
+from spanreel_collector.dialects.content import tools
 from spanreel_collector.dialects.content.indexed import nested
 from spanreel_collector.dialects.openinference.messages import REDACTED
 from spanreel_collector.span import RawSpan
@@ -22,7 +22,7 @@ def read_tool(span: RawSpan, cut_at: int | None) -> ToolRecord:
     error = values.failure(span, ErrorCategory.TOOL)
     arguments, arguments_fidelity = _read_arguments(span, cut_at)
     result, result_fidelity = _value(span, "output.value", cut_at)
-    result, told = _unwrap(result)
+    result, told = tools.read_result(result)
     if error is None and told.get("status") == "error":
         error = Error(ErrorCategory.TOOL, "tool_error", result if isinstance(result, str) else None)
     fidelity = {"arguments": arguments_fidelity, "result": result_fidelity}
@@ -104,19 +104,7 @@ def _read_arguments(span: RawSpan, cut_at: int | None) -> tuple[Json, Fidelity]:
         found, fidelity = _value(span, "tool.parameters", cut_at)
         if isinstance(found, dict) and _is_schema(found):
             return None, Fidelity.ABSENT
-    found = values.arguments(found)
-    if isinstance(found, str) and found.startswith("{"):
-        try:
-            found = ast.literal_eval(found)  # LangChain's `input_str` is a repr
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            return found, fidelity
-    if isinstance(found, dict) and isinstance(found.get("kwargs"), dict) and not found.get("args"):
-        found = found["kwargs"]
-    if isinstance(found, dict) and set(found) == {"input"}:
-        # LangChain's JavaScript puts the arguments under this name, as JSON.
-        inner = values.arguments(found["input"])
-        found = inner if isinstance(inner, dict) else found
-    return found, fidelity
+    return tools.read_arguments(found), fidelity
 
 
 def _is_schema(parameters: dict[str, Any]) -> bool:
@@ -135,21 +123,3 @@ def _value(span: RawSpan, key: str, cut_at: int | None) -> tuple[Json, Fidelity]
     if isinstance(value, str) and len(value) == cut_at:
         return value, Fidelity.TRUNCATED
     return values.decode(value)
-
-
-def _unwrap(result: Json) -> tuple[Json, dict[str, Any]]:
-    """A result out of its wrapping, and what the wrapping tells: LangChain's messages, llama-index' output, ADK's."""
-    if not isinstance(result, dict):
-        return result, {}
-    inner = result.get("data") if result.get("type") == "tool" else result.get("kwargs") if "lc" in result else None
-    if inner is None and set(result) == {"output"}:
-        inner = result["output"]
-    if isinstance(inner, dict) and "content" in inner:
-        return inner["content"], inner
-    if "content" in result and result.get("type") == "tool":
-        return result["content"], result
-    if {"raw_output", "tool_name"} <= set(result):
-        return result["raw_output"], {"status": "error"} if result.get("is_error") is True else {}
-    if set(result) == {"id", "name", "response"}:
-        return result["response"], result
-    return result, {}
