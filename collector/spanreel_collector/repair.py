@@ -14,6 +14,7 @@ from spanreel_collector.folding import (
     fold_second_views,
     fold_wrappers,
 )
+from spanreel_collector.histories import chain_deltas
 from spanreel_collector.merging import fill_run
 from spanreel_collector.rounds import chain_responses, recover_rounds, share_tools, split_rounds
 from spanreel_collector.span import RawLog, RawSpan
@@ -135,6 +136,7 @@ REPAIRS: tuple[Callable[[Trace], Trace], ...] = (
     recover_rounds,
     split_rounds,
     share_tools,
+    chain_deltas,
     chain_responses,
     cut_circles,
     order,

@@ -215,7 +215,8 @@ class TurnRecord:
 class ModelRecord:
     """One attempt of a model call. ``answer`` is None where none came; ``error`` then says why.
 
-    ``raw_request`` and ``raw_response`` hold the text of bodies that the protocol could not read.
+    ``raw_request`` and ``raw_response`` hold the text of bodies that the protocol could not read. ``continues``: the
+    request's messages are only what is new since the model call before it, as the writer left the others out.
     Fidelity keys: input, output, instructions, tools, settings, arguments (of tool calls in the output), usage.
     """
 
@@ -236,6 +237,7 @@ class ModelRecord:
     status: Status = Status.OK
     raw_request: str | None = None
     raw_response: str | None = None
+    continues: bool = False
     fidelity: Mapping[str, Fidelity] = field(default_factory=dict)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from spanreel.model import Record
-from spanreel_collector.dialects import genai, openinference, spanreel, vercel
+from spanreel_collector.dialects import claude_code, genai, openinference, spanreel, vercel
 from spanreel_collector.span import RawLog, RawSpan
 
 
@@ -27,7 +27,7 @@ class Dialect(Protocol):
 
 # Who speaks first is believed first: our own spans carry the GenAI conventions' names too, and what a library says by
 # itself is more exact than what a processor of OpenInference made of it.
-DIALECTS: tuple[Dialect, ...] = (spanreel, vercel, genai, openinference)
+DIALECTS: tuple[Dialect, ...] = (spanreel, claude_code, vercel, genai, openinference)
 
 # Libraries that write the GenAI conventions' spans in a way of their own, and read those names too: where one of them
 # speaks, the conventions by themselves have nothing to add.
@@ -46,7 +46,7 @@ class Gatherer(Protocol):
         ...
 
 
-GATHERERS: tuple[Gatherer, ...] = ()
+GATHERERS: tuple[Gatherer, ...] = (claude_code,)
 
 
 def place(log: RawLog) -> RawLog:
