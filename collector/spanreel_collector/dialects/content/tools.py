@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from spanreel.model import Json
+from spanreel.model import Error, ErrorCategory, Json
 from spanreel_collector.dialects import values
 
 _LONGEST_LITERAL = 1_000_000
@@ -51,6 +51,13 @@ def read_result(result: Json) -> tuple[Json, dict[str, Any]]:
     if set(result) == {"id", "name", "response"}:
         return result["response"], result
     return result, {}
+
+
+def failure(told: dict[str, Any], result: Json) -> Error | None:
+    """The failure that a result's wrapping tells of, where the span does not."""
+    if told.get("status") != "error":
+        return None
+    return Error(ErrorCategory.TOOL, "tool_error", result if isinstance(result, str) else None)
 
 
 def read_literal(value: Json) -> Json:

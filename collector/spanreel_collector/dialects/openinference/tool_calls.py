@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from spanreel.model import Error, ErrorCategory, Fidelity, Json, ToolKind, ToolRecord
+from spanreel.model import ErrorCategory, Fidelity, Json, ToolKind, ToolRecord
 from spanreel_collector.dialects import values
 from spanreel_collector.dialects.content import messages as content
 from spanreel_collector.dialects.content import tools
@@ -23,8 +23,7 @@ def read_tool(span: RawSpan, cut_at: int | None) -> ToolRecord:
     arguments, arguments_fidelity = _read_arguments(span, cut_at)
     result, result_fidelity = _value(span, "output.value", cut_at)
     result, told = tools.read_result(result)
-    if error is None and told.get("status") == "error":
-        error = Error(ErrorCategory.TOOL, "tool_error", result if isinstance(result, str) else None)
+    error = error or tools.failure(told, result)
     fidelity = {"arguments": arguments_fidelity, "result": result_fidelity}
     if error and result_fidelity is Fidelity.ABSENT:
         del fidelity["result"]
