@@ -24,7 +24,8 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
-from opentelemetry.trace import Link, SpanContext, Status, StatusCode, TraceFlags, Tracer, set_span_in_context
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+from opentelemetry.trace import Link, Span, SpanContext, Status, StatusCode, TraceFlags, Tracer, set_span_in_context
 from opentelemetry.util.types import AttributeValue
 
 from receivers import FOUR_MIB, Received, grpc_receiver, http_receiver
@@ -34,6 +35,7 @@ from spanreel.export import Pipeline, describe
 from spanreel.model import ModelRecord, Operation, Request, ToolRecord
 from spanreel.otlp_file import FileExporter
 from spanreel.settings import Capture, Flush, Settings, read_settings
+from spanreel.spans import OwnSpan, OwnTracer
 
 DEFAULTS = Settings()
 SECRET = "sk-proj-SENTINEL0123456789"
@@ -103,8 +105,7 @@ def make() -> Iterator[Make]:
         pipeline = Pipeline(settings, exporters)
         pipelines.append(pipeline)
         provider = TracerProvider(shutdown_on_exit=False, **provided)
-        provider.add_span_processor(pipeline)
-        return provider.get_tracer("test"), pipeline
+        return OwnTracer(provider, InstrumentationScope("test"), pipeline.take), pipeline
 
     yield make_pipeline
     for pipeline in pipelines:
@@ -113,9 +114,13 @@ def make() -> Iterator[Make]:
 
 def tool_span(tracer: Tracer, pipeline: Pipeline, capture: Any = None, name: str = "execute_tool weather") -> None:
     span = tracer.start_span(name, attributes={names.OPERATION: names.EXECUTE_TOOL})
-    if capture is not None:
-        pipeline.hold(span, capture)
+    hold(span, capture)
     span.end()
+
+
+def hold(span: Span, capture: Any) -> None:
+    if isinstance(span, OwnSpan):  # not one that records nothing
+        span.capture = capture
 
 
 def model_capture(text: str) -> Kept:
@@ -184,7 +189,7 @@ def test_no_secret_leaves_by_any_channel_of_a_span(make: Make, tmp_path: Path) -
     except ValueError as error:
         span.record_exception(error)
     span.set_status(Status(StatusCode.ERROR, f"refused {SECRET}"))
-    pipeline.hold(span, Kept(wire.write(ToolRecord("t", {"token": "hunter2sentinel"}, f"Bearer {SECRET}"))))
+    hold(span, Kept(wire.write(ToolRecord("t", {"token": "hunter2sentinel"}, f"Bearer {SECRET}"))))
     span.end()
     assert pipeline.flush(5)
     (left,) = collected.spans
@@ -207,7 +212,7 @@ def test_large_spans_arrive_in_requests_that_a_default_collector_takes(make: Mak
     tracer, pipeline = make(read_settings())
     for number in range(60):
         span = tracer.start_span(f"chat {number}")
-        pipeline.hold(span, model_capture("ä" * 250_000))
+        hold(span, model_capture("ä" * 250_000))
         span.end()
     assert pipeline.flush(60)
     assert (len(receiver.spans), receiver.refused, pipeline.losses.total()) == (60, 0, {})
@@ -221,7 +226,7 @@ def test_a_span_larger_than_a_request_is_cut_to_fit(make: Make, receiver: Receiv
     span = tracer.start_span("chat")
     for _ in range(100):
         span.add_event("chunk", {"body": "e" * 100_000})
-    pipeline.hold(span, model_capture("x" * 10_000_000))
+    hold(span, model_capture("x" * 10_000_000))
     span.end()
     assert pipeline.flush(60)
     assert (len(receiver.spans), pipeline.losses.total()) == (1, {})
@@ -233,7 +238,7 @@ def test_a_span_larger_than_a_request_is_cut_to_fit(make: Make, receiver: Receiv
 def test_one_value_that_otlp_cannot_carry_does_not_cost_the_batch(make: Make, receiver: Received) -> None:
     tracer, pipeline = make(read_settings())
     span = tracer.start_span("odd \ud800", attributes={"lone": "\udfff", "huge": 2**80, "nan": float("nan")})
-    pipeline.hold(span, Kept({"bytes": b"\xff", "deep": {"\ud800": [2**80, None]}}))
+    hold(span, Kept({"bytes": b"\xff", "deep": {"\ud800": [2**80, None]}}))
     span.end()
     tool_span(tracer, pipeline)
     assert pipeline.flush(30)
@@ -298,7 +303,7 @@ def test_what_was_lost_is_said_again_where_the_request_that_said_it_failed(make:
     root = set_span_in_context(tracer.start_span("root"))
     for _ in range(3):  # two requests: the first fails, the second arrives
         span = tracer.start_span("chat", root)
-        pipeline.hold(span, model_capture("x" * 1_500_000))
+        hold(span, model_capture("x" * 1_500_000))
         span.add_event("stack", {"trace": "t" * 60_000})
         span.end()
     assert pipeline.flush(10)
@@ -358,14 +363,22 @@ def test_unsampled_spans_and_their_captures_are_dropped(make: Make) -> None:
 def test_where_nothing_is_exported_nothing_is_kept(make: Make) -> None:
     tracer, pipeline = make(read_settings({"OTEL_TRACES_EXPORTER": "none"}))
     tool_span(tracer, pipeline, Broken())
-    assert (len(pipeline._held), len(pipeline._queue), pipeline.flush(0)) == (0, 0, True)
+    assert (len(pipeline._queue), pipeline.flush(0)) == (0, True)
 
 
-def test_captures_whose_span_never_ends_are_bounded(make: Make) -> None:
-    tracer, pipeline = make(exporters=[Collected()])
-    for _ in range(10_010):
-        pipeline.hold(tracer.start_span("never ends"), Kept({}))
-    assert len(pipeline._held) == 10_000
+def test_the_beginning_of_a_run_that_has_ended_before_it_was_exported_is_not_exported(make: Make) -> None:
+    collected = Collected()
+    tracer, pipeline = make(exporters=[collected])
+    for is_slow in (False, True):
+        run = tracer.start_span("run", attributes={names.OPERATION: names.INVOKE_AGENT})
+        began = tracer.start_span("begun", set_span_in_context(run), attributes={names.OPERATION: names.RUN_STARTED})
+        began.end()
+        if is_slow:
+            assert pipeline.flush(5)
+        run.end()
+        assert pipeline.flush(5)
+    assert [span.name for span in collected.spans] == ["run", "begun", "run"]
+    assert pipeline.losses.total() == {}
 
 
 @pytest.mark.parametrize(
@@ -530,7 +543,7 @@ def test_a_file_holds_otlp_json_as_the_collector_writes_it(make: Make, tmp_path:
     )
     span.add_event("event", {"k": "v"}, timestamp=1_700_000_000_000_000_002)
     span.set_status(Status(StatusCode.ERROR, "no"))
-    pipeline.hold(span, Kept({"bytes": b"\x00", "map": {"k": [1, None]}}))
+    hold(span, Kept({"bytes": b"\x00", "map": {"k": [1, None]}}))
     span.end(1_700_000_000_000_000_003)
     assert pipeline.flush(5)
     written = tmp_path / "new folder" / f"traces-{os.getpid()}.jsonl"
@@ -704,7 +717,7 @@ def test_a_span_that_cannot_be_finished_costs_only_itself(make: Make) -> None:
     root = set_span_in_context(tracer.start_span("root"))
     for capture in (Kept({}), Kept({1: "no name"}), Kept({})):  # type: ignore[dict-item]  # that is the fault
         span = tracer.start_span("child", root)
-        pipeline.hold(span, capture)
+        hold(span, capture)
         span.end()
     assert pipeline.flush(5)
     assert (len(collected.spans), pipeline.losses.total()) == (2, {"export_failed": 1})

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 import pytest
 from opentelemetry import trace
 from opentelemetry.context import Context
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
@@ -22,6 +22,7 @@ from spanreel import conventions as names
 from spanreel import wire
 from spanreel.model import ToolRecord
 from spanreel.settings import Settings
+from spanreel.spans import OwnSpan
 from spanreel.tracing import TracerSource
 
 
@@ -180,7 +181,7 @@ def test_the_resource_is_that_of_the_environment(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment=test")
     tracer, _ = TracerSource(Settings(), exporters=[InMemorySpanExporter()]).tracer_for()
     span = tracer.start_span("x")
-    assert isinstance(span, ReadableSpan)
+    assert isinstance(span, OwnSpan)
     attributes = span.resource.attributes
     assert (attributes["service.name"], attributes["deployment.environment"]) == ("shop", "test")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from opentelemetry.sdk.resources import Resource
@@ -13,13 +13,16 @@ from opentelemetry.util.types import AttributeValue
 
 from spanreel import conventions, json_text
 from spanreel import losses as reasons
+from spanreel.errors import SettingsError
 from spanreel.exporters import make_exporters
 from spanreel.fidelity import content_of, mark
 from spanreel.losses import Losses
 from spanreel.model import Fidelity
-from spanreel.outgoing import encoded_size, finish_resource, finish_span
+from spanreel.offloading import Offload
+from spanreel.outgoing import STATUS_BYTES, Terms, encoded_size, finish_resource, finish_span, safe_text
 from spanreel.quiet import log_once, note_fault, quietly
 from spanreel.settings import Settings
+from spanreel.spans import OwnSpan
 
 REQUEST_BYTES: Final = 3584 * 1024
 """The most of one export request: a default Collector refuses over 4 MiB."""
@@ -40,14 +43,18 @@ class Capture(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class Waiting:
-    """A span that is to be exported; ``capture`` is None where it has none, or where ``content_dropped``."""
+    """A span that is to be exported; ``capture`` is None where it has none, or where ``content_dropped``.
 
-    span: ReadableSpan
+    Not exported, where it is ``superseded`` by one that says the same and more.
+    """
+
+    span: OwnSpan
     capture: Capture | None
     size: int
     content_dropped: bool = False
+    superseded: bool = False
 
 
 class Delivery:
@@ -58,16 +65,22 @@ class Delivery:
         self.losses = losses
         self.failing = False
         self._exporters = None if exporters is None else list(exporters)
+        self._terms = Terms(settings)
         self._resource: tuple[Resource, Resource] | None = None
 
     def prepare(self) -> None:
         """Make the exporters that the settings ask for; one that cannot be made is said, and counted span by span."""
+        if self.settings.offload is not None:
+            try:
+                self._terms = replace(self._terms, offload=Offload(self.settings.offload, self.settings.offload_bytes))
+            except SettingsError as fault:
+                log_once(f"could not prepare the offload, so large values stay on their spans: {_said(fault)}")
         if self._exporters is None:
             try:
                 self._exporters = make_exporters(self.settings)
             except Exception as fault:  # noqa: BLE001 -- not installed, or its own settings are wrong
                 self._exporters = []
-                log_once(f"could not make an exporter, so nothing is exported: {fault}")
+                log_once(f"could not make an exporter, so nothing is exported: {_said(fault)}")
 
     def deliver(self, batch: Sequence[Waiting]) -> None:
         """Export the batch in requests that a default Collector takes. What fails is counted; nothing is raised."""
@@ -108,7 +121,7 @@ class Delivery:
 
     def _finish(self, waiting: Waiting, said: Mapping[str, int]) -> ReadableSpan:
         span = waiting.span
-        attributes = dict(span.attributes or {})
+        attributes = dict(span.attributes)
         if waiting.content_dropped:
             attributes = self._without_content(attributes)
         elif waiting.capture is not None:
@@ -122,7 +135,7 @@ class Delivery:
                 attributes = self._without_content(attributes)
         if said:
             attributes[conventions.LOSSES] = json_text.encode(said)
-        return finish_span(span, self._finished(span.resource), attributes, self.settings)
+        return finish_span(span, self._finished(span.resource), attributes, self._terms)
 
     def _without_content(self, attributes: dict[str, AttributeValue]) -> dict[str, AttributeValue]:
         return mark(attributes, content_of(attributes.get(conventions.OPERATION)), Fidelity.ABSENT)
@@ -130,7 +143,7 @@ class Delivery:
     def _finished(self, resource: Resource) -> Resource:
         """The resource as it may leave: the same for all spans, so worked out once."""
         if self._resource is None or self._resource[0] is not resource:
-            self._resource = (resource, finish_resource(resource))
+            self._resource = (resource, finish_resource(resource, self._terms))
         return self._resource[1]
 
     def _send(self, spans: Sequence[ReadableSpan]) -> bool:
@@ -140,7 +153,7 @@ class Delivery:
             try:
                 taken = exporter.export(spans) is SpanExportResult.SUCCESS
             except Exception as fault:  # noqa: BLE001 -- whatever an exporter raises
-                log_once(f"could not export with {type(exporter).__name__}: {type(fault).__name__}: {fault}")
+                log_once(f"could not export with {type(exporter).__name__}: {type(fault).__name__}: {_said(fault)}")
                 taken = False
             if not taken:
                 self.failing = True
@@ -148,3 +161,8 @@ class Delivery:
         if not self._exporters:
             self.losses.add(reasons.EXPORT_FAILED, len(spans))
         return not self.failing
+
+
+def _said(fault: Exception) -> str:
+    """What an exporter's exception says; it may quote what it could not send."""
+    return safe_text(str(fault), STATUS_BYTES)

@@ -18,10 +18,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from opentelemetry import context as otel
-from opentelemetry.context import Context
-from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 from opentelemetry.sdk.trace.export import SpanExporter
-from opentelemetry.trace import Span as AnySpan
 
 from spanreel import conventions
 from spanreel import losses as reasons
@@ -31,14 +28,13 @@ from spanreel.losses import Losses
 from spanreel.outgoing import finish
 from spanreel.quiet import quietly
 from spanreel.settings import Flush, Log, Settings
+from spanreel.spans import OwnSpan
 
 __all__ = ["Capture", "Pipeline", "describe", "finish"]
 
 BATCH_SPANS: Final = 512
 MAX_SPANS: Final = 20_000
 """The most spans that wait, however small."""
-MAX_HELD: Final = 10_000
-"""The most captures whose span is about to end: they stand here for microseconds, unless a span never ends."""
 SPAN_BYTES: Final = 1024
 """What a span without its capture is reckoned to hold."""
 DELAYS: Final = {Flush.CALL: 0.0, Flush.TURN: 1.0, Flush.RUN: 5.0}
@@ -51,13 +47,12 @@ EXIT_SECONDS_FAILING: Final = 1.0
 """How long the process's exit may wait for the last spans; less where the backend did not take those before."""
 
 
-_MADE_BY: Final = "_spanreel_pipeline"
 SUPPRESS: Final = otel._SUPPRESS_INSTRUMENTATION_KEY  # noqa: SLF001 -- the key that all instrumentations look at
 SUPPRESS_HTTP: Final = otel._SUPPRESS_HTTP_INSTRUMENTATION_KEY  # noqa: SLF001 -- likewise
 
 
-class Pipeline(SpanProcessor):
-    """The span processor of our own provider. ``exporters`` are those of the settings where none are given."""
+class Pipeline:
+    """Where our own spans go when they end. ``exporters`` are those of the settings where none are given."""
 
     def __init__(self, settings: Settings, exporters: Sequence[SpanExporter] | None = None) -> None:
         self.settings = settings
@@ -71,8 +66,9 @@ class Pipeline(SpanProcessor):
         """The state of a process that has recorded nothing yet."""
         self.losses = Losses()
         self._changed = threading.Condition()
-        self._held: dict[int, Capture] = {}
         self._queue: deque[Waiting] = deque()
+        self._begun: dict[int, Waiting] = {}
+        """What waits of runs that have begun, by the ids of their spans."""
         self._bytes = 0
         self._oldest = 0.0
         self._taken = self._done = 0
@@ -89,25 +85,8 @@ class Pipeline(SpanProcessor):
 
     # -- the caller's side -------------------------------------------------------------------------------------------
 
-    def hold(self, span: AnySpan, capture: Capture) -> None:
-        """Keep the capture of a span that is about to end."""
-        if not self._exports:
-            return
-        with self._changed:
-            if len(self._held) >= MAX_HELD:
-                del self._held[next(iter(self._held))]
-            self._held[span.get_span_context().span_id] = capture
-
-    def on_start(self, span: Span, parent_context: Context | None = None) -> None:
-        """Remember that the span is ours, on the span itself: an attribute of the object, not of what it says."""
-        span.__dict__[_MADE_BY] = self
-
-    def made(self, span: AnySpan) -> bool:
-        """Whether the span came from this pipeline's provider."""
-        return getattr(span, _MADE_BY, None) is self
-
-    def on_end(self, span: ReadableSpan) -> None:
-        """Take the span and its capture into the queue; where that is full, the newest content is dropped first."""
+    def take(self, span: OwnSpan) -> None:
+        """A span has ended: into the queue with it and its capture; where that is full, the newest content goes."""
         with quietly("queue a span"):
             self._take(span)
 
@@ -127,10 +106,6 @@ class Pipeline(SpanProcessor):
                 return False
             self._changed.notify_all()
             return self._changed.wait_for(lambda: self._done >= target, timeout)
-
-    def force_flush(self, timeout_millis: int = 30000) -> bool:
-        """What the SDK calls `flush`."""
-        return self.flush(timeout_millis / 1000)
 
     def shutdown(self, timeout: float | None = None) -> None:
         """Export what waits, within so many seconds, and take no more; what is left then is counted as lost."""
@@ -158,12 +133,11 @@ class Pipeline(SpanProcessor):
 
     # -- the queue ---------------------------------------------------------------------------------------------------
 
-    def _take(self, span: ReadableSpan) -> None:
-        context = span.context
+    def _take(self, span: OwnSpan) -> None:
+        capture, span.capture = span.capture, None
+        if not self._exports or not span.context.trace_flags.sampled or span.start_time < self._forked_at:
+            return
         with self._changed:
-            capture = self._held.pop(context.span_id, None)
-            if not self._exports or not context.trace_flags.sampled or (span.start_time or 0) < self._forked_at:
-                return
             if self._stopping:
                 self.losses.add(reasons.AFTER_SHUTDOWN)
                 return
@@ -178,17 +152,29 @@ class Pipeline(SpanProcessor):
                 capture, size = None, SPAN_BYTES
             if not self._queue:
                 self._oldest = time.monotonic()
-            self._queue.append(Waiting(span, capture, size, dropped))
+            waiting = Waiting(span, capture, size, dropped)
+            self._queue.append(waiting)
             self._bytes += size
             self._taken += 1
+            self._supersede(waiting)
             woken = not self._woken and self._wakes(span)
             self._woken = self._woken or woken
             self._ensure_thread()
             if woken or len(self._queue) == 1 or self._is_due():
                 self._changed.notify_all()
 
-    def _wakes(self, span: ReadableSpan) -> bool:
-        flush, operation = self.settings.flush, (span.attributes or {}).get(conventions.OPERATION)
+    def _supersede(self, waiting: Waiting) -> None:
+        """A run that ends while its beginning still waits says all that its beginning would have said."""
+        operation = waiting.span.attributes.get(conventions.OPERATION)
+        if operation == conventions.RUN_STARTED and waiting.span.parent is not None:
+            self._begun[waiting.span.parent.span_id] = waiting
+        elif operation == conventions.INVOKE_AGENT and not waiting.content_dropped:
+            begun = self._begun.pop(waiting.span.context.span_id, None)
+            if begun is not None:
+                begun.superseded = True
+
+    def _wakes(self, span: OwnSpan) -> bool:
+        flush, operation = self.settings.flush, span.attributes.get(conventions.OPERATION)
         if flush is Flush.CALL or operation == conventions.RUN_STARTED or span.parent is None or span.parent.is_remote:
             return True
         return flush is Flush.TURN and operation == conventions.AGENT_STEP
@@ -263,10 +249,16 @@ class Pipeline(SpanProcessor):
             batch: list[Waiting] = []
             size = 0
             while self._queue and len(batch) < BATCH_SPANS and size < REQUEST_BYTES:
-                batch.append(self._queue.popleft())
-                size += batch[-1].size
+                waiting = self._queue.popleft()
+                if waiting.superseded:
+                    self._bytes -= waiting.size
+                    self._done += 1
+                    continue
+                batch.append(waiting)
+                size += waiting.size
             if not self._queue:
                 self._woken = False
+                self._begun.clear()
             return batch
 
 

@@ -1,44 +1,77 @@
-"""A span on its way out: redacted in every place where content can stand, bounded, and such that OTLP can carry it."""
+"""A span on its way out: redacted in every place where content can stand, bounded, and such that OTLP can carry it.
+
+The order has a meaning: content that is off goes first, then what is binary; the policy looks at what is left, whole;
+only then is it cut, or kept elsewhere.
+"""
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
+from opentelemetry.attributes import BoundedAttributes
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import Event, ReadableSpan
-from opentelemetry.trace import Link, Status, StatusCode
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+from opentelemetry.trace import Link, SpanContext, Status, StatusCode, TraceState
 from opentelemetry.util.types import AttributeValue
 
 from spanreel import conventions, json_text
-from spanreel.bounds import bound, cut_text, size_of
+from spanreel.binary import Keep, without_binary, without_binary_text
+from spanreel.bounds import bound, cut_text, size_of, tighten
 from spanreel.detectors import MASK
 from spanreel.fidelity import mark
+from spanreel.metadata import event_name, only_known, only_metadata, only_process
 from spanreel.model import Fidelity
+from spanreel.offloading import Offload
 from spanreel.redaction import DEFAULT, Policy, redact_attributes, redact_text
-from spanreel.settings import Settings
+from spanreel.settings import Capture, Settings
+from spanreel.spans import OwnSpan
 
 NAME_BYTES: Final = 1024
 STATUS_BYTES: Final = 16 * 1024
 EVENT_BYTES: Final = 64 * 1024
 """The most of one event's attribute (a stack trace) that is kept."""
+_MARKS: Final = frozenset({conventions.FIDELITY, conventions.REDACTION, conventions.LOSSES})
 SPAN_OVERHEAD: Final = 256
 ATTRIBUTE_OVERHEAD: Final = 24
 """More than protobuf needs around a span, and around an attribute."""
 
 
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """On what terms spans leave; large values are kept by ``offload``, where there is one."""
+
+    settings: Settings
+    policy: Policy = DEFAULT
+    offload: Offload | None = None
+
+
 def finish(
-    attributes: Mapping[str, AttributeValue], settings: Settings, policy: Policy = DEFAULT
+    attributes: Mapping[str, AttributeValue],
+    settings: Settings,
+    policy: Policy = DEFAULT,
+    offload: Offload | None = None,
 ) -> dict[str, AttributeValue]:
     """A span's attributes as they may leave: redacted, bounded; ``spanreel.fidelity`` says both. Never raises."""
-    redacted = redact_attributes(attributes, policy)
-    finished = mark(redacted.attributes, redacted.changed, Fidelity.REDACTED)
+    leaving = attributes if settings.content else only_metadata(attributes)
+    plain, replaced, unread = _without_binary(leaving, offload.keep_binary if offload is not None else None)
+    redacted = redact_attributes(plain, policy)
+    changed = {*redacted.changed, *replaced}
+    finished = mark(redacted.attributes, changed, Fidelity.REDACTED)
     if redacted.changed:
         applied = {"policy": policy.name, "key_ids": list(policy.key_ids)}
         finished[conventions.REDACTION] = json_text.encode(applied)
-    if redacted.failures:
-        finished[conventions.REDACTION_FAILURES] = redacted.failures
+    if redacted.failures or unread:
+        finished[conventions.REDACTION_FAILURES] = redacted.failures + unread
+    if settings.capture is Capture.BOUNDED:
+        tight = tighten(finished, settings.max_tool_characters, settings.max_payload_characters)
+        finished = mark(tight.attributes, tight.truncated, Fidelity.TRUNCATED)
+    if offload is not None:
+        finished = offload.take(finished, _MARKS)
     bounded = bound(finished, settings.max_value_bytes, settings.max_span_bytes)
     finished = mark(bounded.attributes, bounded.truncated, Fidelity.TRUNCATED)
     finished = mark(finished, bounded.dropped, Fidelity.ABSENT)
@@ -46,42 +79,52 @@ def finish(
 
 
 def finish_span(
-    span: ReadableSpan,
+    span: OwnSpan | ReadableSpan,
     resource: Resource,
     attributes: Mapping[str, AttributeValue],
-    settings: Settings,
-    policy: Policy = DEFAULT,
+    terms: Terms,
 ) -> ReadableSpan:
     """A copy of the span with these attributes and this finished resource, with nothing in it that may not leave."""
-    finished = finish(attributes, settings, policy)
+    settings, policy = terms.settings, terms.policy
+    finished = finish(attributes, settings, policy, terms.offload)
+    content = settings.content
+    events = [_event(event, policy, content=content) for event in _within(span.events, settings.max_span_bytes // 4)]
+    links = [_link(link, policy, content=content) for link in span.links]
+    dropped = getattr(span, "dropped_attributes", 0)
     return ReadableSpan(
         name=safe_text(span.name, NAME_BYTES, policy),
-        context=span.context,
+        context=_context(span.context, policy),
         parent=span.parent,
         resource=resource,
-        attributes=finished,
-        events=[_event(event, policy) for event in _within(span.events, settings.max_span_bytes // 4)],
-        links=[Link(link.context, _small(link.attributes, policy)) for link in span.links],
+        attributes=_counted(finished, dropped) if dropped else finished,
+        events=events,
+        links=links,
         kind=span.kind,
-        status=failure_in(finished, span.status) or Status(span.status.status_code, _description(span.status, policy)),
+        status=failure_in(finished, span.status) or _status(span.status, policy, content=content),
         start_time=span.start_time,
         end_time=span.end_time,
-        instrumentation_scope=span.instrumentation_scope,
+        instrumentation_scope=_scope(span.instrumentation_scope, policy),
     )
 
 
-def finish_resource(resource: Resource, policy: Policy = DEFAULT) -> Resource:
+def finish_resource(resource: Resource, terms: Terms) -> Resource:
     """The resource as it may leave."""
-    return Resource(_small(resource.attributes, policy), resource.schema_url)
+    attributes = resource.attributes if terms.settings.content else only_process(resource.attributes)
+    return Resource(_small(attributes, terms.policy), resource.schema_url)
 
 
 def safe_text(text: str, limit: int, policy: Policy = DEFAULT) -> str:
     """Text outside of attributes (names, status) as it may leave."""
     try:
-        redacted = redact_text(text, policy)
+        redacted = redact_text(without_binary_text(text), policy)
     except Exception:  # noqa: BLE001 -- whatever a rule raises: what could not be examined does not leave
         return MASK
     return _carried(cut_text(redacted, limit))
+
+
+def safe_attributes(attributes: Mapping[str, Any] | None, policy: Policy = DEFAULT) -> dict[str, AttributeValue]:
+    """What a span says from its start, as it may leave."""
+    return {name: _carriable(value) for name, value in redact_attributes(attributes or {}, policy).attributes.items()}
 
 
 def encoded_size(span: ReadableSpan) -> int:
@@ -111,12 +154,75 @@ def _within(events: Sequence[Event], limit: int) -> list[Event]:
     return kept
 
 
-def _event(event: Event, policy: Policy) -> Event:
-    return Event(safe_text(event.name, NAME_BYTES, policy), _small(event.attributes, policy), event.timestamp)
+def _event(event: Event, policy: Policy, *, content: bool) -> Event:
+    name, attributes = event.name, event.attributes
+    if not content:
+        name, attributes = event_name(name), only_known(attributes)
+    return Event(safe_text(name, NAME_BYTES, policy), _small(attributes, policy), event.timestamp)
+
+
+def _link(link: Link, policy: Policy, *, content: bool) -> Link:
+    attributes = link.attributes if content else only_known(link.attributes)
+    return Link(_context(link.context, policy) or link.context, _small(attributes, policy))
+
+
+def _context(context: SpanContext | None, policy: Policy) -> SpanContext | None:
+    """The ids, and of the trace state, which its vendors fill as they like, what the policy leaves as it is."""
+    if context is None or not context.trace_state:
+        return context
+    kept = [
+        (key, value)
+        for key, value in context.trace_state.items()
+        if safe_text(f"{key}={value}", NAME_BYTES, policy) == f"{key}={value}"
+    ]
+    return SpanContext(context.trace_id, context.span_id, context.is_remote, context.trace_flags, TraceState(kept))
+
+
+@functools.lru_cache(256)
+def _scope(scope: InstrumentationScope | None, policy: Policy) -> InstrumentationScope | None:
+    if scope is None:
+        return None
+    return InstrumentationScope(
+        safe_text(scope.name, NAME_BYTES, policy),
+        safe_text(scope.version, NAME_BYTES, policy) if scope.version else scope.version,
+        scope.schema_url,
+        _small(scope.attributes, policy),
+    )
+
+
+def _status(status: Status, policy: Policy, *, content: bool) -> Status:
+    if not content or not status.description:
+        return Status(status.status_code)
+    return Status(status.status_code, safe_text(status.description, STATUS_BYTES, policy))
+
+
+def _counted(attributes: dict[str, AttributeValue], dropped: int) -> BoundedAttributes:
+    """The attributes, with how many others the SDK's limits have cost."""
+    counted = BoundedAttributes(attributes=attributes, immutable=False)
+    counted.dropped = dropped
+    return counted
+
+
+def _without_binary(
+    attributes: Mapping[str, AttributeValue], keep: Keep | None
+) -> tuple[dict[str, AttributeValue], list[str], int]:
+    """The attributes with stand-ins for binary content, which of them have some, and how many could not be read."""
+    plain: dict[str, AttributeValue] = {}
+    replaced: list[str] = []
+    unread = 0
+    for name, value in attributes.items():
+        try:
+            new = without_binary_text(value, keep) if isinstance(value, str) else without_binary(value, keep)
+        except Exception:  # noqa: BLE001 -- nested too deep, say: what could not be examined does not leave
+            new, unread = MASK, unread + 1
+        plain[name] = new
+        if new is not value:
+            replaced.append(name)
+    return plain, replaced, unread
 
 
 def _small(attributes: Mapping[str, Any] | None, policy: Policy) -> dict[str, AttributeValue]:
-    redacted = redact_attributes(attributes or {}, policy).attributes
+    redacted = redact_attributes(_without_binary(attributes or {}, None)[0], policy).attributes
     bounded = bound(redacted, EVENT_BYTES, EVENT_BYTES).attributes
     return {_carried(name): _carriable(value) for name, value in bounded.items()}
 
@@ -127,10 +233,6 @@ def failure_in(attributes: Mapping[str, AttributeValue], status: Status) -> Stat
         return None
     message = attributes.get(conventions.ERROR_MESSAGE)
     return Status(StatusCode.ERROR, cut_text(message, STATUS_BYTES) if isinstance(message, str) else None)
-
-
-def _description(status: Status, policy: Policy) -> str | None:
-    return safe_text(status.description, STATUS_BYTES, policy) if status.description else None
 
 
 def _carriable(value: AttributeValue) -> Any:

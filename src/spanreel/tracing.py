@@ -1,6 +1,6 @@
 """Whose tracer a span gets. The global TracerProvider is never set here: it is the user's, from when there is one.
 
-Until then spans go through a private provider with our own `Pipeline`; the user's spans never pass that.
+Until then spans are our own, and go through our own `Pipeline`; the user's spans never pass that.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SpanExporter
-from opentelemetry.trace import Span, StatusCode, Tracer
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+from opentelemetry.trace import NoOpTracer, Span, StatusCode, Tracer
 
 from spanreel import __version__
 from spanreel.conventions import SCOPE
 from spanreel.native import live_span
 from spanreel.quiet import quietly
 from spanreel.settings import Settings
+from spanreel.spans import OwnSpan, OwnTracer
 
 if TYPE_CHECKING:
     from spanreel.export import Capture, Pipeline
@@ -40,7 +42,7 @@ class TracerSource:
         self._version = __version__
         self._explicit: Tracer | None = self._tracer_of(tracer_provider) if tracer_provider is not None else None
         self._users: tuple[Any, Tracer] | None = None
-        self._own: tuple[TracerProvider, Tracer, Pipeline] | None = None
+        self._own: tuple[Tracer, Pipeline] | None = None
 
     def tracer_for(self, context: Context | None = None) -> tuple[Tracer, Hold]:
         """The tracer for a span whose parent is current in this context, and what takes its capture.
@@ -51,8 +53,8 @@ class TracerSource:
             return self._explicit, self._write_now
         users = _users_provider()
         if users is None or self._is_own(live_span(context)):
-            _, tracer, pipeline = self._private()
-            return tracer, pipeline.hold
+            tracer, _ = self._own or self._private()
+            return tracer, _hold
         if self._users is None or self._users[0] is not users:
             self._users = (users, self._tracer_of(users))
         return self._users[1], self._write_now
@@ -60,7 +62,7 @@ class TracerSource:
     @property
     def pipeline(self) -> Pipeline | None:
         """Our own pipeline, where one has been needed so far."""
-        return self._own[2] if self._own is not None else None
+        return self._own[1] if self._own is not None else None
 
     def flush(self, timeout: float = 5.0) -> bool:
         """Export what went through our own pipeline; the user's provider is the user's to flush."""
@@ -71,21 +73,23 @@ class TracerSource:
         if self.pipeline is not None:
             self.pipeline.shutdown(timeout)
 
-    def _private(self) -> tuple[TracerProvider, Tracer, Pipeline]:
+    def _private(self) -> tuple[Tracer, Pipeline]:
         with self._lock:
             if self._own is None:
                 from spanreel.export import Pipeline  # noqa: PLC0415 - `import spanreel.auto` must not pay for it
 
-                # The pipeline shuts itself down at exit, within a bounded time; the SDK's handler would wait longer.
+                # Never given a processor: it is asked for what it read from the environment.
                 provider = TracerProvider(shutdown_on_exit=False)
                 pipeline = Pipeline(self.settings, self._exporters)
-                provider.add_span_processor(pipeline)
-                self._own = (provider, self._tracer_of(provider), pipeline)
+                tracer = self._tracer_of(provider)
+                if not isinstance(tracer, NoOpTracer):  # OTEL_SDK_DISABLED
+                    tracer = OwnTracer(provider, InstrumentationScope(SCOPE, self._version), pipeline.take)
+                self._own = (tracer, pipeline)
             return self._own
 
     def _is_own(self, span: Span) -> bool:
-        """Whether the span came from our private provider."""
-        return self._own is not None and self._own[2].made(span)
+        """Whether the span is of our own pipeline."""
+        return isinstance(span, OwnSpan) and self._own is not None and span.tracer is self._own[0]
 
     def _tracer_of(self, provider: Any) -> Tracer:
         tracer: Tracer = provider.get_tracer(SCOPE, self._version)
@@ -108,6 +112,12 @@ class TracerSource:
                 safe = safe_text(span.status.description, STATUS_BYTES)
                 if safe != span.status.description and span.status.status_code is StatusCode.ERROR:
                     span.set_status(StatusCode.ERROR, safe)
+
+
+def _hold(span: Span, capture: Capture) -> None:
+    """On our own pipeline: kept with the span that is about to end."""
+    if isinstance(span, OwnSpan):
+        span.capture = capture
 
 
 def _users_provider() -> Any:

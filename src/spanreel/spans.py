@@ -1,0 +1,203 @@
+"""Spans of our own pipeline: all that OpenTelemetry's API asks of a span, with the work left to the export thread.
+
+An SDK span examines, copies and locks on the caller's thread; ours takes notes, and becomes an SDK span when it leaves.
+Sampler, ids, limits and resource are those of the SDK's provider, which reads them from ``OTEL_*``.
+"""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, Final
+
+from opentelemetry import trace
+from opentelemetry.attributes import BoundedAttributes
+from opentelemetry.context import Context
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import Event, SpanLimits, TracerProvider
+from opentelemetry.sdk.trace.sampling import DEFAULT_ON, Decision
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+from opentelemetry.trace import Link, NonRecordingSpan, Span, SpanContext, SpanKind, Status, StatusCode, TraceFlags
+from opentelemetry.util.types import Attributes, AttributeValue
+
+_SCALARS: Final = frozenset({str, bool, int, float})
+_RANDOM: Final = 2
+"""The flag of a trace id that is random (W3C trace context, level 2)."""
+
+
+class OwnTracer(trace.Tracer):
+    """Starts spans whose end goes to ``take``."""
+
+    def __init__(self, provider: TracerProvider, scope: InstrumentationScope, take: Callable[[OwnSpan], None]) -> None:
+        self.resource: Resource = provider.resource
+        self.scope = scope
+        self.take = take
+        self.limits = SpanLimits()
+        self._sampler = provider.sampler
+        self._ids = provider.id_generator
+        is_random = getattr(self._ids, "is_trace_id_random", None)  # not yet in the oldest SDK that we run with
+        self._root_flags = _RANDOM if is_random is not None and is_random() else 0
+
+    def start_span(  # noqa: PLR0913 - OpenTelemetry's own signature
+        self,
+        name: str,
+        context: Context | None = None,
+        kind: SpanKind = SpanKind.INTERNAL,
+        attributes: Attributes = None,
+        links: Sequence[Link] | None = None,
+        start_time: int | None = None,
+        record_exception: bool = True,
+        set_status_on_exception: bool = True,
+    ) -> Span:
+        """A span below the one that is current in the context; one that records nothing where the sampler says so."""
+        parent: SpanContext | None = trace.get_current_span(context).get_span_context()
+        if parent is None or not parent.is_valid:
+            parent = None
+            trace_id, flags = self._ids.generate_trace_id(), self._root_flags
+        else:
+            trace_id, flags = parent.trace_id, parent.trace_flags & _RANDOM
+        if self._sampler is DEFAULT_ON:  # what nearly all have, decided here at no price
+            state = None if parent is None else parent.trace_state
+            sampled = recording = parent is None or bool(parent.trace_flags & TraceFlags.SAMPLED)
+        else:
+            result = self._sampler.should_sample(context, trace_id, name, kind, attributes, links or ())
+            state, attributes = result.trace_state, result.attributes
+            sampled = result.decision is Decision.RECORD_AND_SAMPLE
+            recording = result.decision is not Decision.DROP
+        flags = TraceFlags(flags | TraceFlags.SAMPLED if sampled else flags)
+        identity = SpanContext(trace_id, self._ids.generate_span_id(), False, flags, state)
+        if not recording:
+            return NonRecordingSpan(identity)
+        return OwnSpan(self, name, identity, parent, kind, dict(attributes or ()), list(links or ()), start_time)
+
+    @contextmanager
+    def start_as_current_span(  # type: ignore[override]  # the SDK's is a generator's manager too
+        self, name: str, *args: Any, end_on_exit: bool = True, **kwargs: Any
+    ) -> Iterator[Span]:
+        """A span that is current in the block."""
+        with trace.use_span(self.start_span(name, *args, **kwargs), end_on_exit) as span:
+            yield span
+
+
+class OwnSpan(Span):
+    """One span; what it says is read when it has ended. ``capture`` is what a boundary kept of its call."""
+
+    def __init__(  # noqa: PLR0913 - what a span is made of
+        self,
+        tracer: OwnTracer,
+        name: str,
+        context: SpanContext,
+        parent: SpanContext | None,
+        kind: SpanKind,
+        attributes: dict[str, AttributeValue],
+        links: list[Link],
+        start_time: int | None,
+    ) -> None:
+        self.tracer = tracer
+        self.name = name
+        self.context = context
+        self.parent = parent
+        self.kind = kind
+        self.attributes = attributes
+        self.links = links
+        self.events: list[Event] = []
+        self.status = Status()
+        self.start_time = time.time_ns() if start_time is None else start_time
+        self.end_time: int | None = None
+        self.capture: Any = None
+
+    @property
+    def resource(self) -> Resource:
+        """Of the program."""
+        return self.tracer.resource
+
+    @property
+    def instrumentation_scope(self) -> InstrumentationScope:
+        """Ours."""
+        return self.tracer.scope
+
+    def get_span_context(self) -> SpanContext:
+        """The span's ids."""
+        return self.context
+
+    def is_recording(self) -> bool:
+        """Whether the span has not ended."""
+        return self.end_time is None
+
+    def set_attributes(self, attributes: Mapping[str, Any]) -> None:
+        """Say these."""
+        for key, value in attributes.items():
+            self.set_attribute(key, value)
+
+    def set_attribute(self, key: str, value: Any) -> None:
+        """Say this, within the SDK's limits; values that OTLP has no type for are left out."""
+        limits = self.tracer.limits
+        full = limits.max_span_attributes is not None and len(self.attributes) >= limits.max_span_attributes
+        if self.end_time is not None or (full and key not in self.attributes):
+            return
+        if type(value) in _SCALARS and (type(value) is not str or limits.max_span_attribute_length is None):
+            self.attributes[key] = value
+        else:
+            self.attributes.update(BoundedAttributes(None, {key: value}, False, limits.max_span_attribute_length))
+
+    def add_event(self, name: str, attributes: Attributes = None, timestamp: int | None = None) -> None:
+        """Note that something happened."""
+        limits = self.tracer.limits
+        if self.end_time is None and (limits.max_events is None or len(self.events) < limits.max_events):
+            kept = BoundedAttributes(limits.max_event_attributes, attributes, True, limits.max_attribute_length)
+            self.events.append(Event(name, kept, timestamp))
+
+    def add_link(self, context: SpanContext, attributes: Attributes = None) -> None:
+        """Point to another span."""
+        limits = self.tracer.limits
+        if self.end_time is None and (limits.max_links is None or len(self.links) < limits.max_links):
+            kept = BoundedAttributes(limits.max_link_attributes, attributes, True, limits.max_attribute_length)
+            self.links.append(Link(context, kept))
+
+    def update_name(self, name: str) -> None:
+        """Be called something else."""
+        if self.end_time is None:
+            self.name = name
+
+    def set_status(self, status: Status | StatusCode, description: str | None = None) -> None:
+        """Say how it went; OK is final, and unset says nothing."""
+        new = status if isinstance(status, Status) else Status(status, description)
+        final = self.status.status_code is StatusCode.OK
+        if self.end_time is None and not final and new.status_code is not StatusCode.UNSET:
+            self.status = new
+
+    def record_exception(
+        self,
+        exception: BaseException,
+        attributes: Attributes = None,
+        timestamp: int | None = None,
+        escaped: bool = False,
+    ) -> None:
+        """Note an exception, as the conventions for exceptions on spans say."""
+        kind = type(exception)
+        name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+        said: dict[str, AttributeValue] = {
+            "exception.type": name,
+            "exception.message": str(exception),
+            "exception.stacktrace": "".join(traceback.format_exception(exception)),
+            "exception.escaped": str(escaped),
+        }
+        self.add_event("exception", {**said, **(attributes or {})}, timestamp)
+
+    def end(self, end_time: int | None = None) -> None:
+        """End; only the first end counts."""
+        if self.end_time is None:
+            self.end_time = time.time_ns() if end_time is None else end_time
+            self.tracer.take(self)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trail: TracebackType | None
+    ) -> None:
+        """End with the block; an exception in it is noted, as the SDK does."""
+        if error is not None and self.is_recording():
+            self.record_exception(error, escaped=True)
+            self.set_status(Status(StatusCode.ERROR, f"{type(error).__name__}: {error}"))
+        self.end()
