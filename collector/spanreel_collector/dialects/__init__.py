@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from spanreel.model import Record
-from spanreel_collector.dialects import claude_code, genai, openinference, spanreel, vercel
+from spanreel_collector.dialects import claude_code, genai, openinference, spanreel, traceloop, vercel
 from spanreel_collector.span import RawLog, RawSpan
 
 
@@ -27,11 +27,11 @@ class Dialect(Protocol):
 
 # Who speaks first is believed first: our own spans carry the GenAI conventions' names too, and what a library says by
 # itself is more exact than what a processor of OpenInference made of it.
-DIALECTS: tuple[Dialect, ...] = (spanreel, claude_code, vercel, genai, openinference)
+DIALECTS: tuple[Dialect, ...] = (spanreel, claude_code, vercel, traceloop, genai, openinference)
 
 # Libraries that write the GenAI conventions' spans in a way of their own, and read those names too: where one of them
 # speaks, the conventions by themselves have nothing to add.
-OF_THE_CONVENTIONS: tuple[Dialect, ...] = ()
+OF_THE_CONVENTIONS: tuple[Dialect, ...] = (traceloop,)
 
 
 class Gatherer(Protocol):
