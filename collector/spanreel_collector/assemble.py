@@ -3,72 +3,159 @@
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from spanreel import conventions as names
-from spanreel.model import Fidelity, Status, ToolKind
+from spanreel.model import Fidelity, SessionInfo, Status, ToolKind
 from spanreel.session import Key, Parent, Redaction, Run, Session, Usage
 from spanreel_collector import json_text
-from spanreel_collector.dialects import spanreel as own_dialect
-from spanreel_collector.dialects import values
-from spanreel_collector.drafts import Draft, draft_runs, join_loops
+from spanreel_collector.drafts import Draft, draft_runs, join_loops, may_join
 from spanreel_collector.eligibility import judge
-from spanreel_collector.facts import merge_sessions, read_redaction, read_source
+from spanreel_collector.facts import Origins, merge_sessions
 from spanreel_collector.runs import Place, child_places, write_run
 from spanreel_collector.tables import Tables
-from spanreel_collector.trace import Placed, Trace
+from spanreel_collector.trace import Trace
 
+KeyKind = Literal["conversation", "trace"]
 _GRAVITY = (Fidelity.WHOLE, Fidelity.RECONSTRUCTED, Fidelity.REDACTED, Fidelity.TRUNCATED, Fidelity.ABSENT)
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
-    """The root runs of one session, and what makes them one."""
-
-    kind: Literal["conversation", "trace"]
-    value: str
-    roots: tuple[Draft, ...]
+Failed = Callable[[str, Exception], None]
+"""Told of what could not be written: the place, and why."""
 
 
-def group(traces: Iterable[Trace]) -> list[Group]:
-    """The sessions that these (repaired) traces make, oldest first."""
-    roots = [root for trace in traces for root in draft_runs(trace)]
-    keyed: dict[tuple[Literal["conversation", "trace"], str], list[Draft]] = defaultdict(list)
-    for conversation in join_loops(roots):
-        first = conversation[0]
+class Assembly:
+    """Sessions while their traces arrive, each put right: runs are written down at once, and their spans let go.
+
+    Of all traces that may share a session. Only loops without an agent wait: another trace may go on with them.
+    """
+
+    def __init__(self, failed: Failed) -> None:
+        self._failed = failed
+        self._books: dict[tuple[KeyKind, str], _Book] = {}
+        self._waiting: list[Draft] = []
+
+    def add(self, trace: Trace) -> list[Draft]:
+        """Write down the runs of a trace; returns its loops that other traces may go on with."""
+        loops = []
+        for root in draft_runs(trace):
+            if may_join(root):
+                loops.append(root)
+            else:
+                self._write(root, root)
+        self._waiting += loops
+        return loops
+
+    def finish(self) -> Iterator[Finished]:
+        """The documents, oldest first."""
+        for conversation in join_loops(self._waiting):
+            for root in conversation:
+                self._write(conversation[0], root)
+        self._waiting = []
+        books = [(book.began, kind, value, book) for (kind, value), book in self._books.items() if book.roots]
+        for began, kind, value, book in sorted(books, key=lambda one: one[:3]):
+            try:
+                yield Finished(began, book.bind(kind, value))
+            except Exception as error:  # noqa: BLE001 - what strangers wrote may fail anywhere: a session costs only itself
+                self._failed(f"session of {kind} {value!r}", error)
+
+    def _write(self, first: Draft, root: Draft) -> None:
+        key: tuple[KeyKind, str] = ("trace", first.trace_id)
         if first.session.id is not None:
-            keyed["conversation", first.session.id] += conversation
-        else:
-            keyed["trace", first.trace_id] += conversation
-    groups = [
-        Group(kind, value, tuple(sorted(drafts, key=lambda root: root.started)))
-        for (kind, value), drafts in keyed.items()
-    ]
-    return sorted(groups, key=lambda one: (one.roots[0].started, one.kind, one.value))
+            key = ("conversation", first.session.id)
+        try:
+            self._books.setdefault(key, _Book()).write(root)
+        except Exception as error:  # noqa: BLE001 - as in finish: a run costs only itself
+            self._failed(f"run {root.id} of trace {root.trace_id}", error)
 
 
-def assemble(one: Group) -> Session:
-    """The session document of a group."""
-    drafts = [draft for root in one.roots for draft in root.all()]
-    pages = _Pages(_unique_ids(drafts))
-    for draft in drafts:
-        if draft.tool is not None and draft.parent is not None:
-            pages.runs_of_tools[draft.tool.id] = pages.ids[id(draft)]
-    for root in one.roots:
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A document, and by what it is ordered among others: when it began, and as the how-many-eth span it came."""
+
+    began: tuple[int, int]
+    session: Session
+
+
+@dataclass(eq=False, slots=True)
+class _Book:
+    """A session's document while its runs are written; ``roots`` are the root runs, each with those inside it."""
+
+    tables: Tables = field(default_factory=Tables)
+    origins: Origins = field(default_factory=Origins)
+    roots: list[tuple[tuple[int, int], SessionInfo, list[Run]]] = field(default_factory=list)
+    _used: set[str] = field(default_factory=set)
+
+    @property
+    def began(self) -> tuple[int, int]:
+        """When its first root run did."""
+        return min(began for began, _, _ in self.roots)
+
+    def write(self, root: Draft) -> None:
+        """Write a root run down, and those inside it."""
+        drafts = list(root.all())
+        pages = _Pages(self._unique_ids(drafts), self.tables)
+        for draft in drafts:
+            if draft.tool is not None and draft.parent is not None:
+                pages.runs_of_tools[draft.tool.id] = pages.ids[id(draft)]
         path = (root.record.path if root.record else None) or "root"
         pages.write(root, Place(pages.ids[id(root)], path))
-    return _bind(one, pages, [placed for draft in drafts for placed in (*draft.own(), *draft.around)])
+        for draft in drafts:
+            for placed in (*draft.own(), *draft.around):
+                self.origins.add(placed.span, placed.dialect)
+        self.roots.append((root.started, root.session, pages.runs))
+
+    def _unique_ids(self, drafts: list[Draft]) -> dict[int, str]:
+        """Ids of runs: the span's, with its trace's where two traces of the session have the same."""
+        ids: dict[int, str] = {}
+        for draft in drafts:
+            identity = draft.id if draft.id not in self._used else f"{draft.id}.{draft.trace_id}"
+            self._used.add(identity)
+            ids[id(draft)] = identity
+        return ids
+
+    def bind(self, kind: KeyKind, value: str) -> Session:
+        """The document around the runs."""
+        roots = sorted(self.roots, key=lambda root: root[0])
+        runs = [run for _, _, written in roots for run in written]
+        said = merge_sessions(session for _, session, _ in roots)
+        session = Session(
+            id="s-" + hashlib.sha256(f"{kind}:{value}".encode("utf-8", "replace")).hexdigest()[:16],
+            key=Key(kind=kind, value=value),
+            origin=self.origins.origin,
+            baseline=self.origins.baseline,
+            user_id=said.user_id,
+            name=said.name,
+            tags=list(said.tags),
+            metadata=json_text.plain(dict(said.metadata)),
+            source=self.origins.source(),
+            messages=self.tables.messages,
+            tools=self.tables.tools,
+            runs=runs,
+            redaction=Redaction(policy=self.origins.policy, key_ids=sorted(self.origins.key_ids)),
+        )
+        summarise(session)
+        return session
+
+
+def summarise(session: Session) -> None:
+    """Set what follows from the runs: times, status, usage, fidelity, and whether a replay can be exact."""
+    runs = session.runs
+    session.started_at = min((run.started_at for run in runs if run.started_at), default=None)
+    session.ended_at = max((run.ended_at for run in runs if run.ended_at), default=None)
+    session.status = _status([run for run in runs if run.parent is None])
+    session.usage = _usage(runs)
+    session.fidelity = _fidelity(runs)
+    session.replay = judge(session)
 
 
 @dataclass(eq=False, slots=True)
 class _Pages:
-    """A session's runs while they are written. ``ids`` are the runs' by their drafts' identity."""
+    """A root run's pages while they are written. ``ids`` are the runs' by their drafts' identity."""
 
     ids: dict[int, str]
-    tables: Tables = field(default_factory=Tables)
+    tables: Tables
     runs_of_tools: dict[str, str] = field(default_factory=dict)
     runs: list[Run] = field(default_factory=list)
 
@@ -80,47 +167,6 @@ class _Pages:
             parent = Parent(run=place.id, tool_call=child.tool.id if child.tool else None)
             _link_handoff(run, self.write(child, Place(self.ids[id(child)], path, parent)))
         return run
-
-
-def _unique_ids(drafts: list[Draft]) -> dict[int, str]:
-    """Ids of runs: the span's, with its trace's where two traces of the session have the same."""
-    ids: dict[int, str] = {}
-    used = set[str]()
-    for draft in drafts:
-        identity = draft.id if draft.id not in used else f"{draft.id}.{draft.trace_id}"
-        used.add(identity)
-        ids[id(draft)] = identity
-    return ids
-
-
-def _bind(one: Group, pages: _Pages, spans: list[Placed]) -> Session:
-    """The document around the runs."""
-    runs = pages.runs
-    said = merge_sessions(root.session for root in one.roots)
-    policy, key_ids = read_redaction(placed.span for placed in spans)
-    origin, baseline = _origin(spans)
-    session = Session(
-        id="s-" + hashlib.sha256(f"{one.kind}:{one.value}".encode("utf-8", "replace")).hexdigest()[:16],
-        key=Key(kind=one.kind, value=one.value),
-        origin=origin,
-        baseline=baseline,
-        user_id=said.user_id,
-        name=said.name,
-        tags=list(said.tags),
-        metadata=json_text.plain(dict(said.metadata)),
-        started_at=min((run.started_at for run in runs if run.started_at), default=None),
-        ended_at=max((run.ended_at for run in runs if run.ended_at), default=None),
-        status=_status([run for run in runs if run.parent is None]),
-        source=read_source((placed.span for placed in spans), (placed.dialect for placed in spans if placed.dialect)),
-        messages=pages.tables.messages,
-        tools=pages.tables.tools,
-        runs=runs,
-        usage=_usage(runs),
-        fidelity=_fidelity(runs),
-        redaction=Redaction(policy=policy, key_ids=key_ids),
-    )
-    session.replay = judge(session)
-    return session
 
 
 def _link_handoff(run: Run, child: Run) -> None:
@@ -138,14 +184,6 @@ def _status(roots: list[Run]) -> Status:
     if any(run.status is Status.UNFINISHED for run in roots):
         return Status.UNFINISHED
     return roots[-1].status if roots else Status.OK
-
-
-def _origin(spans: list[Placed]) -> tuple[Literal["recorded", "imported", "replay"], str | None]:
-    for placed in spans:
-        if placed.span.attributes.get(names.ORIGIN) == "replay":
-            return "replay", values.text(placed.span.attributes, names.BASELINE)
-    ours = any(placed.dialect == own_dialect.NAME for placed in spans)
-    return ("recorded" if ours else "imported"), None
 
 
 def _usage(runs: list[Run]) -> Usage:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from pydantic import ValidationError
@@ -11,13 +10,19 @@ from pydantic import ValidationError
 from spanreel.model import Record
 from spanreel.session import Session
 from spanreel_collector import dialects
-from spanreel_collector.assemble import assemble, group
+from spanreel_collector.account import Tally
+from spanreel_collector.assemble import Assembly, Finished
+from spanreel_collector.drafts import read_ends
 from spanreel_collector.facts import read_session
 from spanreel_collector.merging import join_views
+from spanreel_collector.packing import Packed, Unpacker, pack
 from spanreel_collector.repair import drop_redelivered, join_logs, repair
 from spanreel_collector.sources.files import read_file
 from spanreel_collector.span import Batch, Fault, RawLog, RawSpan
-from spanreel_collector.trace import Placed
+from spanreel_collector.spool import Cluster, Document, Part, Place, Spool
+from spanreel_collector.trace import Placed, Trace
+
+UNKNOWN = "spans of no known dialect"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,53 +35,103 @@ class Conversion:
 
 
 def convert_files(paths: Iterable[str]) -> Conversion:
-    """Convert files of OTLP JSON lines together: a conversation may be spread over several."""
+    """Convert files together: a conversation may be spread over several."""
     return convert(batch for path in paths for batch in read_file(path))
 
 
 def convert(batches: Iterable[Batch]) -> Conversion:
     """Convert what was exported, in the order of its arrival. The same input gives the same documents."""
-    spans: list[RawSpan] = []
-    logs: list[RawLog] = []
-    faults: list[Fault] = []
-    skipped = Counter[str]()
-    for batch in batches:
-        spans += batch.spans
-        logs += batch.logs
-        faults += batch.faults
-        skipped.update(batch.skipped)
-    joined, strangers = join_logs(*dialects.gather(drop_redelivered(spans), logs))
-    skipped["logs"] += strangers
-    traces: dict[str, list[Placed]] = defaultdict(list)
-    for arrival, span in enumerate(joined):
-        placed = _place(span, arrival, faults)
-        skipped["spans of no known dialect"] += placed.dialect is None
-        traces[span.trace_id].append(placed)
-    sessions = []
-    for one in group(_repaired(traces, faults)):
-        try:
-            sessions.append(assemble(one))
-        except Exception as error:  # noqa: BLE001 - as in _place: a bad session costs only itself
-            faults.append(Fault(f"session of {one.kind} {one.value!r}", _said(error)))
-    return Conversion(tuple(sessions), tuple(faults), {kind: count for kind, count in skipped.items() if count})
+    tally = Tally()
+    sessions: dict[str, Session] = {}
+
+    def make(clusters: Iterable[Cluster]) -> Iterator[Part]:
+        for cluster in clusters:
+            part, made = convert_cluster(cluster, spool.read, Tally())
+            sessions.update({one.session.id: one.session for one in made})
+            yield part
+
+    with Spool() as spool:
+        tally = fill(spool, (pack(batch) for batch in batches), make, tally)
+        ordered = tuple(sessions[identity] for identity, _ in spool.documents())
+    return Conversion(ordered, tuple(tally.faults), dict(tally.skipped))
 
 
-def _repaired(traces: Mapping[str, Sequence[Placed]], faults: list[Fault]) -> Iterator[tuple[Placed, ...]]:
-    """The traces put right; one that cannot be goes on as it came, and is reported."""
-    for trace_id, spans in traces.items():
-        trace = tuple(spans)
-        try:
-            trace = repair(trace)
-        except Exception as error:  # noqa: BLE001 - as in _place: a bad trace costs only its own repair
-            faults.append(Fault(f"trace {trace_id}", f"could not be put right: {_said(error)}"))
-        yield trace
+def fill(
+    spool: Spool, batches: Iterable[Packed], make: Callable[[Iterable[Cluster]], Iterator[Part]], tally: Tally
+) -> Tally:
+    """Take batches through a spool, until its documents are there: ``make`` gives what clusters become, in order."""
+    for packed in batches:
+        tally.add(packed.faults, packed.skipped)
+        spool.add(packed)
+    for part in make(spool.clusters()):
+        spool.keep(part)
+    # What only the content of calls tells to be one was made apart, and is made again.
+    again = list(spool.rejoined())
+    for (number, _), part in zip(again, make(cluster for _, cluster in again), strict=True):
+        spool.keep(part, number)
+    for rest in spool.rests():
+        tally.merge(rest)
+    return tally
 
 
-def _said(error: Exception) -> str:
+# -- one cluster of traces -------------------------------------------------------------------------------------------
+
+
+def convert_cluster(
+    cluster: Cluster,
+    read: Callable[[Place], tuple[int, bytes]],
+    tally: Tally,
+    write: Callable[[Session], bytes] = lambda _: b"",
+) -> tuple[Part, list[Finished]]:
+    """What the traces of a cluster become. They are read one by one, so that only documents grow with their number."""
+    unpacker = Unpacker()
+    assembly = Assembly(lambda place, error: tally.add([Fault(place, said(error))], {}))
+    heads, tails = set[bytes](), set[bytes]()
+    for trace, places in cluster.traces:
+        spans, logs = unpacker.unpack(read(place) for place in places)
+        if tally.account is not None:
+            for span in spans.values():
+                tally.account.add_span(span)
+        for loop in assembly.add(_read_trace(trace, spans, logs, tally)):
+            ends = read_ends(loop)
+            heads.update(ends[0])
+            tails.update(ends[1])
+    finished = list(assembly.finish())
+    if tally.account is not None:
+        for one in finished:
+            tally.account.add_session(one.session)
+    documents = tuple(
+        Document(*one.began, one.session.key.kind, one.session.key.value, one.session.id, write(one.session))
+        for one in finished
+    )
+    return Part(cluster.names, documents, tally, frozenset(heads), frozenset(tails)), finished
+
+
+def _read_trace(trace: str, spans: Mapping[int, RawSpan], logs: list[RawLog], tally: Tally) -> Trace:
+    """A trace put right; one that cannot be goes on as it came, and is reported."""
+    arrivals: dict[tuple[str, str], int] = {}
+    for arrival, span in spans.items():
+        arrivals.setdefault((span.trace_id, span.span_id), arrival)
+    joined, strangers = join_logs(*dialects.gather(drop_redelivered(spans.values()), logs))
+    tally.add((), {"logs": strangers})
+    last = max(spans, default=0)
+    placed = tuple(
+        _place(span, arrivals.get((span.trace_id, span.span_id), last + number), tally)
+        for number, span in enumerate(joined, 1)
+    )
+    try:
+        return repair(placed)
+    except Exception as error:  # noqa: BLE001 - as in _place: a bad trace costs only its own repair
+        tally.add([Fault(f"trace {trace}", f"could not be put right: {said(error)}")], {})
+        return placed
+
+
+def said(error: Exception) -> str:
+    """What an error of ours says, in a line."""
     return str(error.errors()[0]["msg"]) if isinstance(error, ValidationError) else f"{type(error).__name__}: {error}"
 
 
-def _place(span: RawSpan, arrival: int, faults: list[Fault]) -> Placed:
+def _place(span: RawSpan, arrival: int, tally: Tally) -> Placed:
     """The span with what it says; one that its dialect fails on is kept as a grouping span, and reported."""
     spoken = dialects.find(span)
     record: Record | None = None
@@ -85,7 +140,9 @@ def _place(span: RawSpan, arrival: int, faults: list[Fault]) -> Placed:
             record = join_views(record, dialect.read(span))
         except Exception as error:  # noqa: BLE001 a dialect reads what strangers wrote: a bad span costs only itself
             reason = f"not readable as {dialect.NAME}: {type(error).__name__}: {error}"
-            faults.append(Fault(f"{span.place} ({span.name!r})", reason))
+            tally.add([Fault(f"{span.place} ({span.name!r})", reason)], {})
+    if not spoken:
+        tally.add((), {UNKNOWN: 1})
     return Placed(
         span=span,
         record=record,

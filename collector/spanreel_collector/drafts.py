@@ -147,6 +147,11 @@ def _above(root: Draft, forest: Forest) -> Iterator[Placed]:
 # -- loops and conversations across traces ---------------------------------------------------------------------------
 
 
+def may_join(root: Draft) -> bool:
+    """Whether another trace may go on with this root run, or it with another: a loop of no known agent and session."""
+    return root.run is None and root.session.id is None and bool(root.models)
+
+
 def join_loops(roots: Iterable[Draft]) -> list[list[Draft]]:
     """Root runs by conversation: lists of runs that continue one another, loops cut into several traces made whole.
 
@@ -157,7 +162,7 @@ def join_loops(roots: Iterable[Draft]) -> list[list[Draft]]:
     conversations: list[list[Draft]] = []
     tails: dict[bytes, list[tuple[list[Draft], Draft]]] = defaultdict(list)
     for root in sorted(roots, key=lambda root: root.started):
-        if root.run is not None or root.session.id is not None or not root.models:
+        if not may_join(root):
             conversations.append([root])
             continue
         continued = _continued(root.models[0], tails)
@@ -180,18 +185,31 @@ def _continued(
     placed: Placed, tails: dict[bytes, list[tuple[list[Draft], Draft]]]
 ) -> tuple[list[Draft], Draft, list[str]] | None:
     """The newest run that this call continues, taken (a run is continued once), and the messages that are new."""
+    first, heads = _heads(placed)
+    for length, head in heads:
+        if tails.get(head):
+            return *tails[head].pop(), first[length:]
+    return None
+
+
+def _heads(placed: Placed) -> tuple[list[str], list[tuple[int, bytes]]]:
+    """What this call's messages say, and the tails that it would continue, each with how many messages it has of them.
+
+    First what it names itself, then its own beginnings, longest first.
+    """
     record = placed.record
     if not isinstance(record, ModelRecord):
-        return None
+        return [], []
     first = [_gist(message) for message in record.request.messages]
     previous = record.request.settings.get("previous_response_id")
-    if isinstance(previous, str) and tails.get(previous.encode("utf-8", "replace")):
-        return *tails[previous.encode("utf-8", "replace")].pop(), first
+    named = [(0, previous.encode("utf-8", "replace"))] if isinstance(previous, str) else []
     prefixes = _prefixes(first)
-    for length in range(len(first) - 1, 0, -1):
-        if tails.get(prefixes[length - 1]):
-            return *tails[prefixes[length - 1]].pop(), first[length:]
-    return None
+    return first, [*named, *((length, prefixes[length - 1]) for length in range(len(first) - 1, 0, -1))]
+
+
+def read_ends(root: Draft) -> tuple[list[bytes], list[bytes]]:
+    """The tails that a loop would continue, and its own: where one's stands among another's, they may be one."""
+    return [head for _, head in _heads(root.models[0])[1]], _tails(root.models[-1])
 
 
 def _tails(placed: Placed) -> list[bytes]:

@@ -1,8 +1,10 @@
-"""Whether an offline replay of a session can be exact, and what stands in the way: place, reason, remedy."""
+"""Whether an offline replay of a session can be exact: what stands in the way, where, and what to do; call by call."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
 
 from spanreel.model import Fidelity, Status, ToolKind
 from spanreel.session import Eligibility, ModelCall, Reason, Run, Session, ToolCall
@@ -17,17 +19,120 @@ _POLICY = "record again with a policy that digests or leaves this field, or cons
 _REMEDIES = {Fidelity.ABSENT: _CAPTURE, Fidelity.TRUNCATED: _LIMITS, Fidelity.REDACTED: _POLICY}
 
 
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """What stands in the way: its kind (equal for alike ones), its JSON pointer in the document, and what to do."""
+
+    kind: str
+    place: str
+    reason: str
+    remedy: str | None = None
+
+
+NOTHING = Obstacle("no call recorded", "/runs", "no call was recorded: there is nothing to answer with")
+
+
+class Outcome(StrEnum):
+    """What an offline replay does where the call comes again."""
+
+    ANSWERED = "answered"
+    """From the recording."""
+    INSIDE = "inside"
+    """Nothing by itself: what happens inside is replayed, or stands in a model's answer already."""
+    IN_DOUBT = "in doubt"
+    """The recording lacks something that it takes."""
+    LIVE = "live"
+    """It would really run, so that an offline replay is refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What a replay will do with one call: which call (its id), at which JSON pointer, and why it is in doubt."""
+
+    call: str
+    name: str
+    place: str
+    outcome: Outcome
+    reason: str | None = None
+
+
 def judge(session: Session) -> Eligibility:
     """The reasons, each at its JSON pointer in the document; none: eligible."""
-    reasons = [reason for number, run in enumerate(session.runs) for reason in _judge_run(run, f"/runs/{number}")]
-    if not any(True for run in session.runs for _ in (*run.model_calls(), *run.tool_calls())):
-        reasons.append(Reason(place="/runs", reason="no call was recorded: there is nothing to answer with"))
+    found = find_obstacles(session)
+    reasons = [_reason(one) for number in sorted(found) for one in found[number]]
+    if _is_empty(session.runs):
+        reasons.append(_reason(NOTHING))
     return Eligibility(eligible=not reasons, reasons=reasons)
 
 
-def _judge_run(run: Run, place: str) -> Iterator[Reason]:
+def judge_run(session: Session, run: Run) -> Eligibility:
+    """As `judge`, for a replay of one run: it and the runs inside it."""
+    inside: dict[str, Run] = {}
+    reasons: list[Reason] = []
+    for number, one in enumerate(session.runs):
+        if one.id == run.id or (one.parent is not None and one.parent.run in inside):
+            inside[one.id] = one
+            reasons += [_reason(obstacle) for obstacle in _judge_run(one, f"/runs/{number}")]
+    if _is_empty(inside.values()):
+        reasons.append(_reason(NOTHING))
+    return Eligibility(eligible=not reasons, reasons=reasons)
+
+
+def find_obstacles(session: Session) -> dict[int, list[Obstacle]]:
+    """What stands in the way of each run, by its number in the document; runs that nothing stops are left out."""
+    judged = ((number, list(_judge_run(run, f"/runs/{number}"))) for number, run in enumerate(session.runs))
+    return {number: obstacles for number, obstacles in judged if obstacles}
+
+
+def forecast(session: Session) -> Iterator[Forecast]:
+    """What an offline replay will do with each call, in the order of the document."""
+    for number, run in enumerate(session.runs):
+        obstacles = list(_judge_run(run, f"/runs/{number}"))
+        for place, call in _places(run, f"/runs/{number}"):
+            mine = [one for one in obstacles if one.place == place or one.place.startswith(f"{place}/")]
+            yield _forecast(call, place, mine)
+
+
+def _forecast(call: ModelCall | ToolCall, place: str, obstacles: list[Obstacle]) -> Forecast:
+    name = call.name if isinstance(call, ToolCall) else call.model or call.operation
+    outcome = Outcome.ANSWERED
+    if any(one.kind == _UNSEEN for one in obstacles):
+        outcome = Outcome.LIVE
+    elif obstacles:
+        outcome = Outcome.IN_DOUBT
+    elif isinstance(call, ToolCall) and (call.kind in _RUNS_ITSELF or not call.executed):
+        outcome = Outcome.INSIDE
+    return Forecast(call.id, name, place, outcome, "; ".join(one.reason for one in obstacles) or None)
+
+
+def _places(run: Run, place: str) -> Iterator[tuple[str, ModelCall | ToolCall]]:
+    for number, turn in enumerate(run.turns):
+        if turn.model_call is not None:
+            yield f"{place}/turns/{number}/model_call", turn.model_call
+        for index, call in enumerate(turn.tool_calls):
+            yield f"{place}/turns/{number}/tool_calls/{index}", call
+    for number, side_call in enumerate(run.side_calls):
+        yield f"{place}/side_calls/{number}", side_call
+    for number, call in enumerate(run.loose_tool_calls):
+        yield f"{place}/loose_tool_calls/{number}", call
+
+
+def _is_empty(runs: Iterable[Run]) -> bool:
+    return not any(True for run in runs for _ in (*run.model_calls(), *run.tool_calls()))
+
+
+def _reason(obstacle: Obstacle) -> Reason:
+    return Reason(place=obstacle.place, reason=obstacle.reason, remedy=obstacle.remedy)
+
+
+# -- one run ---------------------------------------------------------------------------------------------------------
+
+_UNSEEN = "a tool was called that nothing recorded"
+
+
+def _judge_run(run: Run, place: str) -> Iterator[Obstacle]:
     if run.status is Status.UNFINISHED:
-        yield Reason(place=place, reason="the run never finished: the recording ends in the middle")
+        yield Obstacle("run unfinished", place, "the run never finished: the recording ends in the middle")
     for number, turn in enumerate(run.turns):
         last = number == len(run.turns) - 1 and run.status is Status.OK
         if turn.model_call is not None:
@@ -42,38 +147,40 @@ def _judge_run(run: Run, place: str) -> Iterator[Reason]:
         yield from _judge_tool_call(call, f"{place}/loose_tool_calls/{number}", last=False)
 
 
-def _judge_model_call(call: ModelCall, place: str) -> Iterator[Reason]:
+def _judge_model_call(call: ModelCall, place: str) -> Iterator[Obstacle]:
     if call.status is Status.UNFINISHED:
-        yield Reason(place=place, reason="the model call never finished")
+        yield Obstacle("model call unfinished", place, "the model call never finished")
     for field in ("input", "instructions"):
         state = call.fidelity.get(field)
         if state in (Fidelity.TRUNCATED, Fidelity.ABSENT):
             reason = f"{field} {state.value}: a live request cannot be known again"
-            yield Reason(place=f"{place}/{field}", reason=reason, remedy=_REMEDIES[state])
+            yield Obstacle(f"model call's {field} {state.value}", f"{place}/{field}", reason, _REMEDIES[state])
     for field in ("output", "arguments"):
         state = call.fidelity.get(field)
         if state in _REMEDIES:
             reason = f"{field} of the answer {state.value}"
-            yield Reason(place=f"{place}/{field}", reason=reason, remedy=_REMEDIES[state])
+            yield Obstacle(f"model call's {field} {state.value}", f"{place}/{field}", reason, _REMEDIES[state])
 
 
-def _judge_tool_call(call: ToolCall, place: str, *, last: bool) -> Iterator[Reason]:
+def _judge_tool_call(call: ToolCall, place: str, *, last: bool) -> Iterator[Obstacle]:
     if call.kind in _RUNS_ITSELF:
         return
     if not call.executed:
         # A request that nobody answered, in the last answer of a run that ended well, is how some frameworks give
         # their output. One that no recorded model call made happened before the recording began.
         if call.status is Status.UNFINISHED and not last:
-            yield Reason(place=place, reason=f"tool {call.name!r} was asked for, and nothing tells what came of it")
+            reason = f"tool {call.name!r} was asked for, and nothing tells what came of it"
+            yield Obstacle("a tool was asked for, and nothing tells what came of it", place, reason)
         elif call.status is not Status.UNFINISHED and call.requested_by is not None:
             reason = f"tool {call.name!r} was called, but nothing recorded it: in a replay it would really run"
-            yield Reason(place=place, reason=reason, remedy="decorate the tool with @spanreel.tool and record again")
+            yield Obstacle(_UNSEEN, place, reason, "decorate the tool with @spanreel.tool and record again")
         return
     if call.status is Status.UNFINISHED:
-        yield Reason(place=place, reason=f"tool {call.name!r} never finished: there is no result to answer with")
+        reason = f"tool {call.name!r} never finished: there is no result to answer with"
+        yield Obstacle("tool call unfinished", place, reason)
     for field in ("arguments", "result"):
         state = call.fidelity.get(field)
         lossy = (Fidelity.TRUNCATED, Fidelity.ABSENT) if field == "arguments" else tuple(_REMEDIES)
         if state in lossy:
             reason = f"tool {call.name!r}: {field} {state.value}"
-            yield Reason(place=f"{place}/{field}", reason=reason, remedy=_REMEDIES[state])
+            yield Obstacle(f"tool call's {field} {state.value}", f"{place}/{field}", reason, _REMEDIES[state])

@@ -4,51 +4,73 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from spanreel import conventions as names
 from spanreel.model import Json, SessionInfo
+from spanreel_collector.dialects import spanreel as own_dialect
 from spanreel_collector.dialects import values
-from spanreel_collector.span import Attributes, RawSpan
+from spanreel_collector.span import Attributes, Origin, RawSpan
 
 _RESPONSE_PREFIX = "resp_"
 _OPENINFERENCE_METADATA = "metadata"
-_SESSION_IDS = (names.CONVERSATION_ID, "session.id", "metadata.sessionId")
+_SESSION_IDS = (names.CONVERSATION_ID, "session.id", "langfuse.session.id", "metadata.sessionId")
 _SESSION_IDS_IN_METADATA = ("session_id", "thread_id", "conversation_id", "sessionId", "threadId", "session.id")
+_TAGS = (names.SESSION_TAGS, "tag.tags", "langfuse.trace.tags")
 _USER_IDS_IN_METADATA = ("user_id", "userId", "user.id")
-_METADATA_PREFIXES = ("ai.telemetry.metadata.", "mastra.metadata.")
+_METADATA_PREFIXES = (
+    "ai.telemetry.metadata.",
+    "mastra.metadata.",
+    "traceloop.association.properties.",
+    "langsmith.metadata.",
+    "langfuse.trace.metadata.",
+)
 """Of names that end in a key of the user's metadata."""
-_STEPS_OWN = ("langgraph_", "ls_", "lc_", "checkpoint_ns", "__pregel")
+_STEPS_OWN = ("langgraph_", "ls_", "lc_", "checkpoint_ns", "__pregel", "LANGSMITH_", "LANGCHAIN_", "usage_metadata")
 
 
 def read_session(span: RawSpan) -> SessionInfo:
     """The session's id, user, name, tags and metadata, as far as the span says them."""
     attributes = span.attributes
-    metadata = {
-        **_prefixed(attributes),
-        **_metadata(attributes, _OPENINFERENCE_METADATA),
-        **_metadata(attributes, names.SESSION_METADATA),
-    }
-    found = (values.text(attributes, key) for key in _SESSION_IDS)
-    named = (values.text(metadata, key) for key in _SESSION_IDS_IN_METADATA)
-    # Microsoft's Agent Framework puts the previous response's id there, which changes with every call.
-    ids = [one for one in (*found, *named) if one and not one.startswith(_RESPONSE_PREFIX)]
+    metadata = _whole_metadata(attributes)
     return SessionInfo(
-        id=next(iter(ids), None),
+        id=read_session_id(attributes, metadata),
         user_id=values.text(attributes, names.USER_ID) or values.text(metadata, *_USER_IDS_IN_METADATA),
         name=values.text(attributes, names.SESSION_NAME),
-        tags=tuple(tag for key in (names.SESSION_TAGS, "tag.tags") for tag in values.texts(attributes, key)),
+        tags=tuple(tag for key in _TAGS for tag in values.texts(attributes, key)),
         metadata=metadata,
     )
 
 
-def _prefixed(attributes: Attributes) -> dict[str, Json]:
-    """The user's metadata where each of its keys is an attribute of its own."""
+def read_session_id(attributes: Attributes, metadata: Attributes | None = None) -> str | None:
+    """The session's id, of a span's attributes or a log record's; from its metadata, where nothing else says it."""
+    for key in _SESSION_IDS:
+        found = values.text(attributes, key)
+        # Microsoft's Agent Framework puts the previous response's id there, which changes with every call.
+        if found and not found.startswith(_RESPONSE_PREFIX):
+            return found
+    said = _whole_metadata(attributes) if metadata is None else metadata
+    named = (values.text(said, key) for key in _SESSION_IDS_IN_METADATA)
+    return next((one for one in named if one and not one.startswith(_RESPONSE_PREFIX)), None)
+
+
+def _whole_metadata(attributes: Attributes) -> dict[str, Json]:
     return {
-        key.removeprefix(prefix): value
+        **_prefixed(attributes),
+        **_metadata(attributes, _OPENINFERENCE_METADATA),
+        **_metadata(attributes, names.SESSION_METADATA),
+    }
+
+
+def _prefixed(attributes: Attributes) -> dict[str, Json]:
+    """The user's metadata where each of its keys is an attribute of its own; some write the values as JSON."""
+    return {
+        name: values.decode(value)[0]
         for key, value in attributes.items()
+        if value is not None and key.startswith(_METADATA_PREFIXES)
         for prefix in _METADATA_PREFIXES
-        if value is not None and key.startswith(prefix)
+        if key.startswith(prefix) and not (name := key.removeprefix(prefix)).startswith(_STEPS_OWN)
     }
 
 
@@ -72,53 +94,73 @@ def merge_sessions(sessions: Iterable[SessionInfo]) -> SessionInfo:
     return merged
 
 
-def read_source(spans: Iterable[RawSpan], dialects: Iterable[str]) -> dict[str, Any]:
-    """Who recorded the session: service, SDK, scopes, dialects, files, and what was lost on the way."""
-    seen = list(spans)
-    services, scopes, files = set[str](), set[str](), set[str]()
-    sdk: dict[str, str] = {}
-    for span in seen:
-        resource = span.origin.resource
-        if service := values.text(resource, "service.name"):
-            services.add(service)
-        for key in ("name", "language", "version"):
-            if found := values.text(resource, f"telemetry.sdk.{key}"):
-                sdk.setdefault(key, found)
-        if span.origin.scope:
-            scopes.add(" ".join(filter(None, (span.origin.scope, span.origin.scope_version))))
-        # The file's name only: where it lay is nobody's business, and differs from machine to machine.
-        files.add(span.place.rsplit(":", 1)[0].replace("\\", "/").rsplit("/", 1)[-1])
-    source: dict[str, Any] = {"service_name": ", ".join(sorted(services))} if services else {}
-    if sdk:
-        source["sdk"] = sdk
-    if lost := read_losses(seen):
-        source["losses"] = lost
-    return {**source, "scopes": sorted(scopes), "dialects": sorted(set(dialects)), "files": sorted(files)}
+@dataclass(eq=False, slots=True)
+class Origins:
+    """Who recorded a session, gathered span by span: service, SDK, scopes, dialects, files, redaction, and losses."""
 
-
-def read_losses(spans: Iterable[RawSpan]) -> dict[str, int]:
-    """What the recorder says it had to drop, by reason, in numbers; not all of it need be of this session."""
-    lost = Counter[str]()
-    for span in spans:
-        said, _ = values.decode(span.attributes.get(names.LOSSES))
-        for reason, number in said.items() if isinstance(said, dict) else ():
-            if isinstance(number, int):
-                lost[reason] += number
-    return dict(sorted(lost.items()))
-
-
-def read_redaction(spans: Iterable[RawSpan]) -> tuple[str | None, list[str]]:
-    """The policy that redacted the spans, and the ids of its keys."""
+    origin: Literal["recorded", "imported", "replay"] = "imported"
+    baseline: str | None = None
     policy: str | None = None
-    keys = set[str]()
-    seen = set[str]()
-    for span in spans:
-        value = span.attributes.get(names.REDACTION)
-        if not isinstance(value, str) or value in seen:
-            continue
-        seen.add(value)
-        header, _ = values.decode(value)
-        if isinstance(header, dict):
-            policy = policy or values.text(header, "policy")
-            keys.update(values.texts(header, "key_ids"))
-    return policy, sorted(keys)
+    key_ids: set[str] = field(default_factory=set)
+    _services: set[str] = field(default_factory=set)
+    _scopes: set[str] = field(default_factory=set)
+    _files: set[str] = field(default_factory=set)
+    _dialects: set[str] = field(default_factory=set)
+    _sdk: dict[str, str] = field(default_factory=dict)
+    _losses: Counter[str] = field(default_factory=Counter)
+    _headers: set[str] = field(default_factory=set)
+    _seen: dict[int, Origin] = field(default_factory=dict)
+
+    def add(self, span: RawSpan, dialect: str | None) -> None:
+        """Take in what one span says."""
+        attributes = span.attributes
+        # The file's name only: where it lay is nobody's business, and differs from machine to machine.
+        self._files.add(span.place.rsplit(":", 1)[0].replace("\\", "/").rsplit("/", 1)[-1])
+        if dialect is not None:
+            self._dialects.add(dialect)
+        self._add_origin(span.origin)
+        if self.origin != "replay":
+            if attributes.get(names.ORIGIN) == "replay":
+                self.origin, self.baseline = "replay", values.text(attributes, names.BASELINE)
+            elif dialect == own_dialect.NAME:
+                self.origin = "recorded"
+        if names.LOSSES in attributes:
+            said, _ = values.decode(attributes[names.LOSSES])
+            for reason, number in said.items() if isinstance(said, dict) else ():
+                if isinstance(number, int):
+                    self._losses[reason] += number
+        if span.dropped_attributes:
+            self._losses["dropped attributes"] += span.dropped_attributes
+        if isinstance(header := attributes.get(names.REDACTION), str) and header not in self._headers:
+            self._headers.add(header)
+            self._add_redaction(header)
+
+    def _add_origin(self, origin: Origin) -> None:
+        # Spans share their origin: each is looked at once, and kept so that its id stays its own.
+        if id(origin) in self._seen:
+            return
+        self._seen[id(origin)] = origin
+        if service := values.text(origin.resource, "service.name"):
+            self._services.add(service)
+        for key in ("name", "language", "version"):
+            if found := values.text(origin.resource, f"telemetry.sdk.{key}"):
+                self._sdk.setdefault(key, found)
+        if origin.scope:
+            self._scopes.add(" ".join(filter(None, (origin.scope, origin.scope_version))))
+
+    def _add_redaction(self, header: str) -> None:
+        """Take in the policy that redacted the spans, and the ids of its keys."""
+        said, _ = values.decode(header)
+        if isinstance(said, dict):
+            self.policy = self.policy or values.text(said, "policy")
+            self.key_ids.update(values.texts(said, "key_ids"))
+
+    def source(self) -> dict[str, Any]:
+        """What the document says of its source. Losses are the recorders', not all of them need be of this session."""
+        source: dict[str, Any] = {"service_name": ", ".join(sorted(self._services))} if self._services else {}
+        if self._sdk:
+            source["sdk"] = self._sdk
+        if self._losses:
+            source["losses"] = dict(sorted(self._losses.items()))
+        seen = {"scopes": self._scopes, "dialects": self._dialects, "files": self._files}
+        return {**source, **{name: sorted(found) for name, found in seen.items()}}
