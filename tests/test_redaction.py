@@ -17,7 +17,9 @@ from spanreel import conventions, json_text
 from spanreel.credential_names import LAST_WORDS, PHRASES, WORDS, is_credential_name
 from spanreel.detectors import DETECTORS, Detector, Found, Kind
 from spanreel.outgoing import finish, safe_text
-from spanreel.redaction import Redacted, make_policy, redact_attributes, redact_json, redact_text
+from spanreel.policy import compile_policy
+from spanreel.redaction import Redacted, redact_attributes, redact_json, redact_text
+from spanreel.rules import Form, Rule
 from spanreel.settings import Settings
 
 AWS = "AKIA" + "ABCDEFGHIJKLMNOP"
@@ -256,7 +258,8 @@ def test_a_rule_that_raises_closes() -> None:
     def explode(text: str, places: Sequence[int]) -> list[Found]:
         raise RuntimeError("broken rule")
 
-    policy = make_policy("broken/1", is_credential_name, (Detector("broken", Kind.CREDENTIAL, ("boom",), explode),))
+    rule = Rule(Form.MASK, "broken", detectors=("broken",))
+    policy = compile_policy("broken/1", [rule], [Detector("broken", Kind.CREDENTIAL, ("boom",), explode)])
     redacted = redact_attributes({"a": "boom boom", "b": "fine"}, policy)
     assert redacted == Redacted({"a": "[redacted]", "b": "fine"}, frozenset({"a"}), 1)
     finished = finish({"a": "boom boom"}, Settings(), policy)

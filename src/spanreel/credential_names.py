@@ -92,7 +92,7 @@ _LONGEST: Final = 160
 @functools.lru_cache(4096)
 def is_credential_name(name: str) -> bool:
     """Whether what stands under this name (a key, header, variable, attribute) is a credential; by its words."""
-    words = _words(name)
+    words = words_of(name)
     if not words or words in _HARMLESS_WHOLE:
         return False
     if words in _SECRET_WHOLE:
@@ -107,7 +107,8 @@ def is_credential_name(name: str) -> bool:
     return last in LAST_WORDS or any(word in WORDS for word in words) or _has_phrase(words)
 
 
-def _words(name: str) -> tuple[str, ...]:
+def words_of(name: str) -> tuple[str, ...]:
+    """The words of a name in lower case, however it is spelled, without a number at its end."""
     words = [word.lower() for word in _SPLIT.findall(name[-_LONGEST:])]
     while len(words) > 1 and words[-1].isdigit():  # password2, API_KEY_1
         words.pop()
