@@ -1,0 +1,156 @@
+"""LangSmith's exporter: LangChain's runs and those of decorated functions, whole values as JSON in two attributes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from spanreel.model import (
+    Agent,
+    Answer,
+    ErrorCategory,
+    Fidelity,
+    Json,
+    ModelRecord,
+    Record,
+    RunRecord,
+    ToolRecord,
+    Usage,
+)
+from spanreel_collector.dialects import genai_spans, values
+from spanreel_collector.dialects.content import bodies, ends, exchanges, tools
+from spanreel_collector.dialects.content.decoding import decode
+from spanreel_collector.span import Attributes, RawSpan
+
+NAME = "langsmith"
+
+_KIND = "langsmith.span.kind"
+_INPUT, _OUTPUT = "gen_ai.prompt", "gen_ai.completion"
+_METADATA = "langsmith.metadata."
+_OPERATIONS = {"llm": "chat", "embedding": "embeddings", "tool": "execute_tool", "retriever": "retrieval"}
+_SETTINGS = {"ls_temperature": "temperature", "ls_max_tokens": "max_tokens", "ls_stop": "stop"}
+
+
+def speaks(span: RawSpan) -> bool:
+    """Whether LangSmith wrote the span."""
+    return isinstance(span.attributes.get(_KIND), str)
+
+
+def read(span: RawSpan) -> Record | None:
+    """What the span says; a prompt or a parser only groups."""
+    kind = str(span.attributes[_KIND])
+    if kind == "chain":
+        return _read_run(span)
+    operation = _OPERATIONS.get(kind)
+    if operation is None:
+        return None
+    # What it writes in the names of the conventions is read as those are.
+    record = genai_spans.read(replace(span, attributes={**span.attributes, "gen_ai.operation.name": operation}))
+    if isinstance(record, ModelRecord):
+        return _with_content(span, record)
+    return _with_values(span, record) if isinstance(record, ToolRecord) else record
+
+
+def _with_content(span: RawSpan, record: ModelRecord) -> ModelRecord:
+    attributes = span.attributes
+    exchange = exchanges.read(attributes.get(_INPUT), attributes.get(_OUTPUT), record.request.operation)
+    asked, answered = exchange.request, exchange.answer
+    fidelity = {**record.fidelity, "input": Fidelity.WHOLE, "output": Fidelity.WHOLE, **exchange.fidelity}
+    if record.error and fidelity["output"] is Fidelity.ABSENT:
+        del fidelity["output"]
+    streamed = asked.stream or attributes.get("langsmith.request.streaming") is True
+    request = replace(
+        asked,
+        model=record.request.model or asked.model or values.text(attributes, _METADATA + "ls_model_name"),
+        tools=asked.tools or record.request.tools,
+        settings={**_settings(attributes), **asked.settings, **record.request.settings},
+        stream=streamed,
+    )
+    known = record.answer
+    usage = _usage(attributes, (known.usage if known else None) or (answered.usage if answered else None))
+    if answered is None and known is None:
+        answer = None
+    else:
+        answer = answered or known or Answer()
+        if known is not None:
+            answer = replace(
+                answer, model=known.model or answer.model, response_id=known.response_id or answer.response_id
+            )
+        answer = replace(answer, usage=usage, streamed=streamed)
+    return replace(
+        record,
+        request=request,
+        answer=answer,
+        protocol=exchange.protocol,
+        fidelity={field: state for field, state in fidelity.items() if state is not Fidelity.WHOLE},
+    )
+
+
+def _settings(attributes: Attributes) -> dict[str, Json]:
+    found = {name: attributes[_METADATA + key] for key, name in _SETTINGS.items() if _METADATA + key in attributes}
+    return bodies.settings(found)
+
+
+def _usage(attributes: Attributes, usage: Usage | None) -> Usage | None:
+    """The counts with their details, which stand in the run's metadata or beside them."""
+    told = values.members(attributes.get(_METADATA + "usage_metadata"))
+    for key in ("input_token_details", "output_token_details"):
+        if beside := values.members(attributes.get(f"gen_ai.usage.{key}")):
+            told.setdefault(key, beside)
+    detailed = bodies.read_usage(told) or Usage()
+    if usage is None:
+        return detailed if detailed != Usage() else None
+    return values.whole_usage(
+        replace(
+            usage,
+            cache_read_tokens=usage.cache_read_tokens
+            if usage.cache_read_tokens is not None
+            else detailed.cache_read_tokens,
+            cache_write_tokens=usage.cache_write_tokens
+            if usage.cache_write_tokens is not None
+            else detailed.cache_write_tokens,
+            reasoning_tokens=usage.reasoning_tokens
+            if usage.reasoning_tokens is not None
+            else detailed.reasoning_tokens,
+        )
+    )
+
+
+def _with_values(span: RawSpan, record: ToolRecord) -> ToolRecord:
+    given, given_state = decode(span.attributes.get(_INPUT))
+    came, came_state = decode(span.attributes.get(_OUTPUT))
+    result, told = tools.read_result(came)
+    if isinstance(result, dict) and set(result) == {"output"}:
+        result = result["output"]  # of a decorated function
+    error = record.error or tools.failure(told, result)
+    fidelity = {"arguments": given_state, "result": came_state}
+    if error and came_state is Fidelity.ABSENT:
+        del fidelity["result"]
+    return replace(
+        record,
+        name=values.text(span.attributes, "gen_ai.tool.name") or span.name,
+        arguments=tools.read_arguments(given),
+        result=result,
+        call_id=record.call_id or values.text(told, "tool_call_id"),
+        status=values.status_of(error),
+        error=error,
+        fidelity={field: state for field, state in fidelity.items() if state is not Fidelity.WHOLE},
+    )
+
+
+def _read_run(span: RawSpan) -> RunRecord:
+    attributes = span.attributes
+    came, _ = decode(attributes.get(_OUTPUT))
+    output = came["output"] if isinstance(came, dict) and set(came) == {"output"} else attributes.get(_OUTPUT)
+    told = ends.read(attributes.get(_INPUT), output)
+    error = values.failure(span, ErrorCategory.OTHER)
+    return RunRecord(
+        agent=Agent(values.text(attributes, _METADATA + "lc_agent_name")),
+        input=told.input,
+        output=told.output,
+        arguments=told.arguments,
+        result=told.result,
+        status=values.status_of(error),
+        error=error,
+        outermost_only=True,
+        fidelity=told.fidelity,
+    )

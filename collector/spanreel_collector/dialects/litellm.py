@@ -1,0 +1,101 @@
+"""LiteLLM's callback: calls in the conventions' names, and inside each the raw exchange as Python writes it.
+
+Without a span around it is ``litellm_request``; else the attributes stand on whichever span was open, those of the
+last call over those of the ones before. The raw exchanges inside are all there.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from spanreel.model import Error, ErrorCategory, Fidelity, Json, ModelRecord, Record
+from spanreel_collector.dialects import genai_spans, values
+from spanreel_collector.dialects.content import bodies, exchanges
+from spanreel_collector.dialects.content.indexed import numbered
+from spanreel_collector.span import Attributes, RawSpan
+
+NAME = "litellm"
+
+_SCOPE, _CALL_ID, _RAW = "litellm", "litellm.call_id", "raw_gen_ai_request"
+_LONGEST = 1_000_000
+_ANSWERED = ("id", "choices", "created", "object", "usage", "system_fingerprint", "output", "content", "stop_reason")
+_OLD_FUNCTIONS = "llm.request.functions"
+
+
+def speaks(span: RawSpan) -> bool:
+    """Whether LiteLLM wrote the span, or on it."""
+    return span.origin.scope == _SCOPE or _CALL_ID in span.attributes
+
+
+def read(span: RawSpan) -> Record | None:
+    """What the span says: of a call, or of the raw exchange of one."""
+    if span.name == _RAW:
+        return _read_raw(span)
+    record = genai_spans.read(span)
+    if not isinstance(record, ModelRecord):
+        return record
+    request = record.request
+    if not request.tools:
+        items = numbered(span.attributes, _OLD_FUNCTIONS).values()
+        request = replace(request, tools=bodies.read_tools([_function(item) for item in items]))
+    stream = request.stream or span.attributes.get("llm.is_streaming") in (True, "True")
+    answer = replace(record.answer, streamed=stream) if record.answer is not None else None
+    return replace(record, request=replace(request, stream=stream), answer=answer)
+
+
+def _function(item: dict[str, Json]) -> dict[str, Json]:
+    return {**item, "parameters": _literal(item.get("parameters"))}
+
+
+def _read_raw(span: RawSpan) -> ModelRecord | None:
+    """The body of a request and that of its answer, which share a prefix: ``llm.PROVIDER.``."""
+    provider, body = _body(span.attributes)
+    if provider is None:
+        return None
+    asked = {key: value for key, value in body.items() if key not in (*_ANSWERED, "model")}
+    answered = {key: value for key, value in body.items() if key in (*_ANSWERED, "model", "type", "role")}
+    exchange = exchanges.read(asked, answered)
+    error = values.failure(span, ErrorCategory.MODEL) or _refusal(body)
+    fidelity = dict(exchange.fidelity)
+    if error and fidelity.get("output") is Fidelity.ABSENT:
+        del fidelity["output"]
+    return ModelRecord(
+        request=exchange.request,
+        answer=exchange.answer,
+        provider=provider,
+        error=error,
+        status=values.status_of(error),
+        fidelity=fidelity,
+    )
+
+
+def _body(attributes: Attributes) -> tuple[str | None, dict[str, Json]]:
+    provider: str | None = None
+    body: dict[str, Json] = {}
+    for key, value in attributes.items():
+        prefix, _, rest = key.partition(".")
+        name, _, field = rest.partition(".")
+        if prefix == "llm" and field and value is not None:
+            provider = provider or name
+            body[field] = _literal(value)
+    return provider, body
+
+
+def _literal(value: Json) -> Json:
+    """A value that was written as Python writes it, or as JSON."""
+    if not isinstance(value, str) or not value.startswith(("{", "[")) or len(value) > _LONGEST:
+        return value
+    try:
+        return ast.literal_eval(value)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return values.decode(value)[0]
+
+
+def _refusal(body: dict[str, Json]) -> Error | None:
+    """The provider's own words where it answered with an error."""
+    told = body.get("error")
+    if not isinstance(told, dict):
+        return None
+    kind = values.text(told, "type", "code") or "error"
+    return Error(ErrorCategory.MODEL, kind, values.text(told, "message"))

@@ -1,0 +1,159 @@
+"""MLflow's traces: every value is JSON, texts too; inputs and outputs are the bodies of the library that was traced.
+
+Where it was told to use the GenAI conventions' names, those are read, and beside them what they do not say.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from spanreel.model import (
+    Agent,
+    Answer,
+    ErrorCategory,
+    Fidelity,
+    ModelRecord,
+    Operation,
+    Record,
+    RunRecord,
+    ToolKind,
+    ToolRecord,
+    Usage,
+)
+from spanreel_collector.dialects import genai_spans, values
+from spanreel_collector.dialects.content import bodies, ends, exchanges, tools
+from spanreel_collector.dialects.content.decoding import decode, decode_deep
+from spanreel_collector.span import Attributes, RawSpan
+
+NAME = "mlflow"
+
+_SCOPE = "mlflow.tracing.provider"
+_TYPE, _INPUT, _OUTPUT = "mlflow.spanType", "mlflow.spanInputs", "mlflow.spanOutputs"
+_MODELS = {
+    "CHAT_MODEL": Operation.CHAT,
+    "LLM": Operation.CHAT,
+    "EMBEDDING": Operation.EMBEDDINGS,
+    "RERANKER": Operation.RERANK,
+}
+_TOOLS = {"TOOL": ToolKind.FUNCTION, "RETRIEVER": ToolKind.RETRIEVER}
+_STEPS = ("CHAIN", "WORKFLOW", "TASK", "UNKNOWN")
+_USAGE = {
+    "input_tokens": ("input_tokens",),
+    "output_tokens": ("output_tokens",),
+    "cache_read_tokens": ("cache_read_input_tokens",),
+    "cache_write_tokens": ("cache_creation_input_tokens",),
+}
+
+
+def speaks(span: RawSpan) -> bool:
+    """Whether MLflow wrote the span."""
+    return _TYPE in span.attributes or span.origin.scope == _SCOPE
+
+
+def read(span: RawSpan) -> Record | None:
+    """What the span says; None of parsers, guardrails, memories and evaluators."""
+    kind = _text(span.attributes, _TYPE)
+    if kind is None:
+        return _with_request(span, genai_spans.read(span))
+    if kind in _MODELS:
+        return _read_model(span, _MODELS[kind])
+    if kind in _TOOLS:
+        return _read_tool(span, _TOOLS[kind])
+    return _read_run(span, kind) if kind == "AGENT" or kind in _STEPS else None
+
+
+def _text(attributes: Attributes, *keys: str) -> str | None:
+    for key in keys:
+        found, _ = decode(attributes.get(key))
+        if isinstance(found, str) and found:
+            return found
+    return None
+
+
+def _with_request(span: RawSpan, record: Record | None) -> Record | None:
+    """What the conventions' names say, with the model that was asked for: there the answer's model stands."""
+    asked = _text(span.attributes, "model")
+    if not isinstance(record, ModelRecord) or asked is None:
+        return record
+    return replace(record, request=replace(record.request, model=asked))
+
+
+def _read_model(span: RawSpan, operation: Operation) -> ModelRecord:
+    attributes = span.attributes
+    exchange = exchanges.read(attributes.get(_INPUT), attributes.get(_OUTPUT), operation)
+    request, answer, fidelity = exchange.request, exchange.answer, dict(exchange.fidelity)
+    error = values.failure(span, ErrorCategory.MODEL)
+    if error and fidelity.get("output") is Fidelity.ABSENT:
+        del fidelity["output"]
+    offered, _ = decode(attributes.get("mlflow.chat.tools"))
+    usage = _read_usage(attributes, answer.usage if answer else None)
+    model = _text(attributes, "mlflow.llm.model")
+    if usage is not None or answer is not None:
+        answer = replace(answer or Answer(), usage=usage, streamed=request.stream)
+        answer = replace(answer, model=answer.model or model)
+    parameters = {key: decode(value)[0] for key, value in attributes.items() if "." not in key}
+    invoked, _ = decode(attributes.get("invocation_params"))
+    parameters.update(invoked if isinstance(invoked, dict) else {})
+    return ModelRecord(
+        request=replace(
+            request,
+            model=request.model or _text(attributes, "model", "model_name") or model,
+            tools=request.tools or bodies.read_tools(offered),
+            settings={**bodies.settings(parameters), **request.settings},
+        ),
+        answer=answer,
+        provider=_text(attributes, "mlflow.llm.provider"),
+        protocol=exchange.protocol,
+        error=error,
+        status=values.status_of(error),
+        fidelity=fidelity,
+    )
+
+
+def _read_usage(attributes: Attributes, usage: Usage | None) -> Usage | None:
+    """The counts that MLflow tells, with those that only the answer's own body has."""
+    told = values.members(attributes.get("mlflow.chat.tokenUsage"))
+    counts = {field: values.integer(told, *keys) for field, keys in _USAGE.items()}
+    known = usage or Usage()
+    whole = replace(known, **{field: count for field, count in counts.items() if getattr(known, field) is None})
+    return values.whole_usage(whole) if whole != Usage() else None
+
+
+def _read_tool(span: RawSpan, kind: ToolKind) -> ToolRecord:
+    attributes = span.attributes
+    given, given_state = decode(attributes.get(_INPUT))
+    came, came_state = decode_deep(attributes.get(_OUTPUT))
+    result, told = tools.read_result(came)
+    error = values.failure(span, ErrorCategory.TOOL) or tools.failure(told, result)
+    fidelity = {"arguments": given_state, "result": came_state}
+    if error and (came is None or came_state is Fidelity.ABSENT):
+        del fidelity["result"]
+    return ToolRecord(
+        name=_text(attributes, "mlflow.spanFunctionName", "name") or span.name,
+        arguments=tools.read_arguments(given),
+        result=result,
+        call_id=values.text(told, "tool_call_id"),
+        kind=kind,
+        status=values.status_of(error),
+        error=error,
+        fidelity={field: state for field, state in fidelity.items() if state is not Fidelity.WHOLE},
+    )
+
+
+def _read_run(span: RawSpan, kind: str) -> RunRecord:
+    attributes = span.attributes
+    told = ends.read(attributes.get(_INPUT), attributes.get(_OUTPUT))
+    error = values.failure(span, ErrorCategory.OTHER)
+    metadata, _ = decode(attributes.get("metadata"))
+    name = values.text(metadata, "lc_agent_name") if isinstance(metadata, dict) else None
+    return RunRecord(
+        agent=Agent(name or (span.name if kind == "AGENT" else None)),
+        input=told.input,
+        output=told.output,
+        arguments=told.arguments,
+        result=told.result,
+        status=values.status_of(error),
+        error=error,
+        outermost_only=kind != "AGENT",
+        fidelity=told.fidelity,
+    )
