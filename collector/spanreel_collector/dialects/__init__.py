@@ -7,7 +7,19 @@ from dataclasses import replace
 from typing import Protocol
 
 from spanreel.model import Record
-from spanreel_collector.dialects import claude_code, genai, openinference, spanreel, traceloop, vercel
+from spanreel_collector.dialects import (
+    claude_code,
+    crewai_own,
+    genai,
+    langfuse,
+    langsmith,
+    litellm,
+    mlflow,
+    openinference,
+    spanreel,
+    traceloop,
+    vercel,
+)
 from spanreel_collector.span import RawLog, RawSpan
 
 
@@ -27,11 +39,28 @@ class Dialect(Protocol):
 
 # Who speaks first is believed first: our own spans carry the GenAI conventions' names too, and what a library says by
 # itself is more exact than what a processor of OpenInference made of it.
-DIALECTS: tuple[Dialect, ...] = (spanreel, claude_code, vercel, traceloop, genai, openinference)
+DIALECTS: tuple[Dialect, ...] = (
+    spanreel,
+    crewai_own,
+    langfuse,
+    langsmith,
+    mlflow,
+    litellm,
+    claude_code,
+    vercel,
+    traceloop,
+    genai,
+    openinference,
+)
 
 # Libraries that write the GenAI conventions' spans in a way of their own, and read those names too: where one of them
 # speaks, the conventions by themselves have nothing to add.
-OF_THE_CONVENTIONS: tuple[Dialect, ...] = (traceloop,)
+OF_THE_CONVENTIONS: tuple[Dialect, ...] = (
+    langsmith,
+    mlflow,
+    litellm,
+    traceloop,
+)
 
 
 class Gatherer(Protocol):
@@ -46,7 +75,10 @@ class Gatherer(Protocol):
         ...
 
 
-GATHERERS: tuple[Gatherer, ...] = (claude_code,)
+GATHERERS: tuple[Gatherer, ...] = (
+    claude_code,
+    crewai_own,
+)
 
 
 def place(log: RawLog) -> RawLog:
