@@ -7,6 +7,7 @@ from typing import Protocol
 from spanreel.model import Json
 from spanreel_collector import json_text
 from spanreel_collector.otlp import read_request
+from spanreel_collector.sources import mastra, readable_spans
 from spanreel_collector.span import Batch, Fault
 
 
@@ -26,7 +27,7 @@ class Form(Protocol):
         ...
 
 
-FORMS: tuple[Form, ...] = ()
+FORMS: tuple[Form, ...] = (mastra, readable_spans)
 
 
 def read_document(document: Json, place: str) -> Batch:

@@ -1,69 +1,88 @@
-"""Files of OTLP JSON lines, as the Collector's file exporter and spanreel write them, whole or cut off."""
+"""Files that the Collector's file exporter, spanreel and others wrote, or standard input, whole or cut off."""
 
 from __future__ import annotations
 
-import gzip
 import io
 import sys
-import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, Literal
 
-from spanreel_collector.sources.documents import is_json, read_line
+from spanreel_collector.otlp import read_message
+from spanreel_collector.sources.documents import read_line
+from spanreel_collector.sources.framing import Record, read_records
 from spanreel_collector.sources.references import resolve
 from spanreel_collector.span import Batch, Fault
 
 STDIN = "-"
-_GZIP = b"\x1f\x8b"
-_BOM = b"\xef\xbb\xbf"
-_OPENINGS = (b"{", b"[", b"[{")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One export request as it came, still to be read. ``folder`` holds files that it may refer to."""
+
+    place: str
+    data: bytes
+    form: Literal["json", "protobuf"] = "json"
+    folder: str | None = None
+    problem: str | None = None
 
 
 def read_file(path: str) -> Iterator[Batch]:
-    """The export requests of a file (``-`` is standard input), one a line; what cannot be read comes as faults."""
+    """The export requests of a file (``-`` is standard input); what cannot be read comes as faults."""
+    return map(read_piece, read_pieces(path))
+
+
+def read_pieces(path: str, passed: Callable[[int], None] | None = None) -> Iterator[Piece]:
+    """The export requests of a file, still to be read; ``passed`` is told how many bytes of it have gone by."""
     name = "standard input" if path == STDIN else path
+    folder = None if path == STDIN else str(Path(path).parent)
     try:
         raw: IO[bytes] = sys.stdin.buffer if path == STDIN else Path(path).open("rb")  # noqa: SIM115 closed below
     except OSError as error:
-        yield Batch(faults=(Fault(name, f"cannot be opened: {error.strerror or error}"),))
+        yield Piece(name, b"", problem=f"cannot be opened: {error.strerror or error}")
         return
-    number = 0
+    with raw:
+        stream = raw if passed is None else io.BufferedReader(_Watched(raw, passed))
+        for record in read_records(stream):
+            yield _piece(record, name, folder)
+
+
+def _piece(record: Record, name: str, folder: str | None) -> Piece:
+    return Piece(f"{name}:{record.number}", record.data, record.form, folder, record.problem)
+
+
+def read_piece(piece: Piece) -> Batch:
+    """What an export request holds."""
+    if piece.problem is not None:
+        return Batch(faults=(Fault(piece.place, piece.problem),))
+    batch = read_body(piece.data, piece.form, piece.place)
+    return batch if piece.folder is None else resolve(batch, Path(piece.folder))
+
+
+def read_body(data: bytes, form: Literal["json", "protobuf"], place: str) -> Batch:
+    """What the body of an export request holds, unpacked; what cannot be read comes as faults."""
+    if form == "json":
+        return read_line(data, place)
     try:
-        with raw:
-            for number, text in _documents(_lines(raw)):
-                batch = read_line(text, f"{name}:{number}")
-                yield batch if path == STDIN else resolve(batch, Path(path).parent)
-    except (OSError, EOFError, zlib.error) as error:
-        yield Batch(faults=(Fault(f"{name}:{number + 1}", f"cannot be read on: {error}"),))
+        return read_message(data, place)
+    except ValueError as error:
+        return Batch(faults=(Fault(place, str(error)),))
 
 
-def _documents(lines: Iterator[bytes]) -> Iterator[tuple[int, bytes]]:
-    """The documents with the lines they start in: each line is one, or the whole file, where it is printed for people.
+class _Watched(io.RawIOBase):
+    """A stream that says how much of it was read."""
 
-    Such a file begins with a line that holds an opening bracket and nothing else.
-    """
-    numbered = enumerate((line.strip().removeprefix(_BOM) for line in lines), 1)
-    for number, text in numbered:
-        if text in _OPENINGS:
-            rest = list(numbered)
-            whole = b"\n".join([text, *(line for _, line in rest)])
-            if is_json(whole):
-                yield number, whole
-                return
-            yield number, text
-            yield from ((place, line) for place, line in rest if line)
-            return
-        if text:
-            yield number, text
-            break
-    yield from ((number, text) for number, text in numbered if text)
+    def __init__(self, stream: IO[bytes], passed: Callable[[int], None]) -> None:
+        self._stream = stream
+        self._passed = passed
 
+    def readable(self) -> bool:
+        return True
 
-def _lines(raw: IO[bytes]) -> Iterator[bytes]:
-    buffered = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(raw)  # type: ignore[type-var]
-    if buffered.peek(2)[:2] == _GZIP:
-        with gzip.GzipFile(fileobj=buffered) as unpacked:
-            yield from unpacked
-    else:
-        yield from buffered
+    def readinto(self, buffer: Any) -> int:
+        data = self._stream.read(len(buffer))
+        self._passed(len(data))
+        buffer[: len(data)] = data
+        return len(data)

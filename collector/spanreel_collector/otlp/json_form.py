@@ -1,4 +1,4 @@
-"""OTLP export requests -> raw spans and logs. JSON now; protobuf will stand beside it behind the same `Batch`.
+"""OTLP/JSON -> raw spans and logs.
 
 As strict as the specification where ids are concerned, as lenient as the Collector elsewhere (snake_case, enum names,
 either form of integers, missing fields). A span that cannot be decoded costs only itself.
