@@ -21,6 +21,7 @@ from spanreel.model import Fidelity
 from spanreel.offloading import Offload
 from spanreel.outgoing import STATUS_BYTES, Terms, encoded_size, finish_resource, finish_span, safe_text
 from spanreel.quiet import log_once, note_fault, quietly
+from spanreel.redaction import policy_of
 from spanreel.settings import Settings
 from spanreel.spans import OwnSpan
 
@@ -65,7 +66,7 @@ class Delivery:
         self.losses = losses
         self.failing = False
         self._exporters = None if exporters is None else list(exporters)
-        self._terms = Terms(settings)
+        self._terms = Terms(settings, policy_of(settings))
         self._resource: tuple[Resource, Resource] | None = None
 
     def prepare(self) -> None:

@@ -33,8 +33,12 @@ class Digests(Protocol):
     def unavailable(self) -> str | None:
         """Why there is no key, once one was needed."""
 
-    def used(self) -> tuple[str, ...]:
-        """The ids of the keys with which digests were made so far."""
+    def check(self) -> None:
+        """Look at a key that is configured.
+
+        Raises:
+            SettingsError: it cannot be read, or is too short to be one.
+        """
 
     def place(self, domain: str, field_class: str, leaf: object) -> str | None:
         """The digest of a value; None where there is no key."""
@@ -96,10 +100,6 @@ class Keyring:
         """A key by its id; none is made."""
         return next((key for key in self._load(make=False) if key.id == key_id), None)
 
-    def used(self) -> tuple[str, ...]:
-        """The ids of the keys with which digests were made so far."""
-        return tuple(key.id for key in (self._keys or ())[:1])
-
     def place(self, domain: str, field_class: str, leaf: object) -> str | None:
         """The digest of a value with the current key; None where there is none."""
         key = self.current()
@@ -147,10 +147,10 @@ class OneKey:
     """The one key of a recording, or None where it is not at hand: then every digest is unknown."""
 
     key: Key | None
+    unavailable: str | None = None
 
-    def used(self) -> tuple[str, ...]:
-        """The ids of the keys that digests are made with."""
-        return () if self.key is None else (self.key.id,)
+    def check(self) -> None:
+        """Nothing is configured."""
 
     def place(self, domain: str, field_class: str, leaf: object) -> str:
         """The digest with this key."""
@@ -161,11 +161,10 @@ class OneKey:
 class NoKey:
     """Where no key is kept: what would be digested is masked."""
 
-    unavailable: str = "no key is wanted"
+    unavailable: str | None = "no key is wanted"
 
-    def used(self) -> tuple[str, ...]:
-        """No ids."""
-        return ()
+    def check(self) -> None:
+        """Nothing is configured."""
 
     def place(self, domain: str, field_class: str, leaf: object) -> None:
         """No digest."""

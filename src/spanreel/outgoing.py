@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -19,7 +20,7 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Link, SpanContext, Status, StatusCode, TraceState
 from opentelemetry.util.types import AttributeValue
 
-from spanreel import conventions, json_text
+from spanreel import conventions
 from spanreel.binary import Keep, without_binary, without_binary_text
 from spanreel.bounds import bound, cut_text, size_of, tighten
 from spanreel.detectors import MASK
@@ -27,7 +28,7 @@ from spanreel.fidelity import mark
 from spanreel.metadata import event_name, only_known, only_metadata, only_process
 from spanreel.model import Fidelity
 from spanreel.offloading import Offload
-from spanreel.redaction import DEFAULT, Policy, redact_attributes, redact_text
+from spanreel.redaction import DEFAULT, Policy, header, policy_of, redact_attributes, redact_text
 from spanreel.settings import Capture, Settings
 from spanreel.spans import OwnSpan
 
@@ -53,18 +54,18 @@ class Terms:
 def finish(
     attributes: Mapping[str, AttributeValue],
     settings: Settings,
-    policy: Policy = DEFAULT,
+    policy: Policy | None = None,
     offload: Offload | None = None,
 ) -> dict[str, AttributeValue]:
     """A span's attributes as they may leave: redacted, bounded; ``spanreel.fidelity`` says both. Never raises."""
-    leaving = attributes if settings.content else only_metadata(attributes)
+    leaving = _with_own_marks(attributes if settings.content else only_metadata(attributes), policy)
     plain, replaced, unread = _without_binary(leaving, offload.keep_binary if offload is not None else None)
+    policy = policy or policy_of(settings)
     redacted = redact_attributes(plain, policy)
-    changed = {*redacted.changed, *replaced}
+    changed = {*redacted.changed, *(safe_text(name, NAME_BYTES, policy) for name in replaced)}
     finished = mark(redacted.attributes, changed, Fidelity.REDACTED)
     if redacted.changed:
-        applied = {"policy": policy.name, "key_ids": list(policy.key_ids)}
-        finished[conventions.REDACTION] = json_text.encode(applied)
+        finished[conventions.REDACTION] = header(policy, redacted.key_ids)
     if redacted.failures or unread:
         finished[conventions.REDACTION_FAILURES] = redacted.failures + unread
     if settings.capture is Capture.BOUNDED:
@@ -201,6 +202,40 @@ def _counted(attributes: dict[str, AttributeValue], dropped: int) -> BoundedAttr
     counted = BoundedAttributes(attributes=attributes, immutable=False)
     counted.dropped = dropped
     return counted
+
+
+def _with_own_marks(attributes: Mapping[str, AttributeValue], policy: Policy) -> Mapping[str, AttributeValue]:
+    """The attributes; of what we say about others, which no policy looks at, only what is of our own form."""
+    if _MARKS.isdisjoint(attributes):
+        return attributes
+    kept = {name: value for name, value in attributes.items() if name not in _MARKS}
+    for name in _MARKS.intersection(attributes):
+        try:
+            said = json_text.decode(str(attributes[name]))
+        except ValueError:
+            continue
+        if isinstance(said, dict):
+            allowed = {
+                safe_text(key, NAME_BYTES, policy): value for key, value in said.items() if _is_mark(name, key, value)
+            }
+            kept[name] = json_text.encode(allowed)
+    return kept
+
+
+def _is_mark(name: str, key: str, value: Any) -> bool:
+    if name == conventions.FIDELITY:
+        return value in tuple(Fidelity)
+    if name == conventions.LOSSES:
+        return type(value) is int and key.isidentifier()
+    words = [value] if isinstance(value, str) else value
+    return (
+        key in ("policy", "key_ids")
+        and isinstance(words, list)
+        and all(isinstance(word, str) and _POLICY_NAME.fullmatch(word) for word in words)
+    )
+
+
+_POLICY_NAME: Final = re.compile(r"[A-Za-z0-9_.+/;-]{1,80}")
 
 
 def _without_binary(

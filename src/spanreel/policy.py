@@ -59,11 +59,6 @@ class Policy:
         return self.name + KEYLESS if self.digests.unavailable is not None else self.name
 
     @property
-    def key_ids(self) -> tuple[str, ...]:
-        """The ids of the keys that digests were made with."""
-        return self.digests.used()
-
-    @property
     def thorough(self) -> bool:
         """Whether rules of the user's own have to be looked for in JSON text that detectors find nothing in."""
         return bool(self.keys or self.tools)

@@ -6,23 +6,39 @@ deterministic, and redacting again changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from spanreel import conventions, json_text
 from spanreel.concealing import GONE
 from spanreel.detectors import MASK
+from spanreel.digest import key_ids_in
 from spanreel.model import Json
 from spanreel.policy import Policy
-from spanreel.presets import DEFAULT
+from spanreel.presets import DEFAULT, make_policy
+from spanreel.rules import Form, Rule
+from spanreel.settings import Settings
 from spanreel.tool_places import attribute_places, calls_in
 from spanreel.walk import Places, Walk, examine, examine_name, examine_text, examine_under
 
 if TYPE_CHECKING:  # the collector redacts too, and knows nothing of OpenTelemetry
     from opentelemetry.util.types import AttributeValue
 
-__all__ = ["DEFAULT", "Policy", "Redacted", "header", "redact_attributes", "redact_json", "redact_text"]
+__all__ = [
+    "DEFAULT",
+    "Form",
+    "Policy",
+    "Redacted",
+    "Rule",
+    "header",
+    "make_policy",
+    "policy_of",
+    "redact_attributes",
+    "redact_json",
+    "redact_text",
+]
 
 _OWN_MARKS: Final = frozenset(
     {conventions.FIDELITY, conventions.REDACTION, conventions.REDACTION_FAILURES, conventions.LOSSES}
@@ -42,7 +58,7 @@ _JSON_VALUES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Redacted:
-    """Attributes as they may leave, and which of them changed or were dropped.
+    """Attributes as they may leave; which of them changed or were dropped; the ids of the keys of digests in those.
 
     ``failures`` counts what could not be examined, and is masked whole.
     """
@@ -50,6 +66,7 @@ class Redacted:
     attributes: dict[str, AttributeValue]
     changed: frozenset[str]
     failures: int = 0
+    key_ids: frozenset[str] = frozenset()
 
 
 def redact_attributes(attributes: Mapping[str, AttributeValue], policy: Policy = DEFAULT) -> Redacted:
@@ -60,6 +77,7 @@ def redact_attributes(attributes: Mapping[str, AttributeValue], policy: Policy =
         walk.calls, tools = calls_in(attributes.values()), attribute_places(attributes, policy)
     redacted: dict[str, AttributeValue] = {}
     changed = set()
+    key_ids: set[str] = set()
     for name, value in attributes.items():
         if name in _OWN_MARKS:
             redacted[name] = value
@@ -73,9 +91,10 @@ def redact_attributes(attributes: Mapping[str, AttributeValue], policy: Policy =
             walk.failures += 1
         if new is not value or new_name != name:
             changed.add(new_name)
+            key_ids |= key_ids_in(new if isinstance(new, str) else str(new))
         if new is not GONE:
             redacted[new_name] = new
-    return Redacted(redacted, frozenset(changed), walk.failures)
+    return Redacted(redacted, frozenset(changed), walk.failures, frozenset(key_ids))
 
 
 def redact_json(value: Json, policy: Policy = DEFAULT) -> tuple[Json, bool]:
@@ -90,9 +109,27 @@ def redact_text(text: str, policy: Policy = DEFAULT) -> str:
     return examine_text(text, Walk(policy))
 
 
-def header(policy: Policy) -> str:
+def policy_of(settings: Settings) -> Policy:
+    """The policy that the settings name.
+
+    Raises:
+        SettingsError: there is none of that name, or the file cannot be read.
+    """
+    if not isinstance(settings.redaction, str):
+        return settings.redaction
+    return DEFAULT if settings.redaction == "default" else _named(settings.redaction)
+
+
+@functools.lru_cache(16)
+def _named(source: str) -> Policy:
+    from spanreel.policy_file import find_policy  # noqa: PLC0415 -- it takes pydantic's models, which most do without
+
+    return find_policy(source)
+
+
+def header(policy: Policy, key_ids: Iterable[str]) -> str:
     """JSON: which policy redacted something, and the ids of its keys."""
-    return json_text.encode({"policy": policy.label, "key_ids": list(policy.key_ids)})
+    return json_text.encode({"policy": policy.label, "key_ids": sorted(key_ids)})
 
 
 def _attribute(name: str, value: Any, walk: Walk, places: Places) -> Any:

@@ -9,10 +9,13 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 from urllib.parse import urlsplit
 
 from spanreel.errors import SettingsError
+
+if TYPE_CHECKING:  # policies are loaded when one is needed, which is not at the start of every program
+    from spanreel.policy import Policy
 
 CAPTURE: Final = "SPANREEL_CAPTURE"
 FLUSH: Final = "SPANREEL_FLUSH"
@@ -28,6 +31,8 @@ MAX_PAYLOAD_CHARACTERS: Final = "SPANREEL_MAX_PAYLOAD_CHARACTERS"
 OFFLOAD: Final = "SPANREEL_OFFLOAD"
 """A folder or an fsspec URL, where large values and binary content are kept beside the spans."""
 OFFLOAD_BYTES: Final = "SPANREEL_OFFLOAD_BYTES"
+REDACTION: Final = "SPANREEL_REDACTION"
+"""What is redacted: the name of a policy of ours, or a TOML file."""
 REPLAY: Final = "SPANREEL_REPLAY"
 """The session document that this process replays; set by ``spanreel replay`` for its child."""
 REPLAY_REPORT: Final = "SPANREEL_REPLAY_REPORT"
@@ -36,6 +41,8 @@ REPLAY_ALLOW: Final = "SPANREEL_REPLAY_ALLOW"
 """The ``host:port`` addresses that the child may reach, with commas between."""
 REPLAY_GUARD: Final = "SPANREEL_REPLAY_GUARD"
 """``deny:<pid>`` in the children of a replayed process, which must run nothing live; set by that process for them."""
+REPLAY_SERVE_REDACTED: Final = "SPANREEL_REPLAY_SERVE_REDACTED"
+"""Whether the child is answered with what is redacted in the recording."""
 RUN_INPUT: Final = "SPANREEL_RUN_INPUT"
 """JSON: what the replayed run was asked: the user's text, or messages."""
 
@@ -106,6 +113,7 @@ _OTEL_CONTENT_VALUES: Final = {
 class Settings:
     """What the environment asks for. Sizes are in bytes of UTF-8; ``paths`` are URL path suffixes to protocol names.
 
+    ``redaction`` is a policy, or names one (`spanreel.redaction.policy_of` finds it).
     ``endpoint`` is where OTLP goes, None where only a file, the console or nothing is asked for. ``exporters`` are the
     names of ``OTEL_TRACES_EXPORTER``.
     """
@@ -123,6 +131,7 @@ class Settings:
     max_payload_characters: int = MIB
     offload: str | None = None
     offload_bytes: int = 64 * 1024
+    redaction: str | Policy = "default"
     disabled: bool = False
     exporters: tuple[str, ...] = ("otlp",)
     protocol: OtlpProtocol = OtlpProtocol.HTTP
@@ -159,6 +168,7 @@ def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
         max_payload_characters=_size(environ, MAX_PAYLOAD_CHARACTERS, MIB, "characters"),
         offload=_text(environ, OFFLOAD),
         offload_bytes=_size(environ, OFFLOAD_BYTES, 64 * 1024),
+        redaction=_text(environ, REDACTION) or "default",
         disabled=environ.get(OTEL_DISABLED, "").strip().lower() == "true",
         exporters=exporters,
         protocol=protocol,

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import importlib.metadata
 import inspect
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import wrapt
 
@@ -29,8 +30,11 @@ from spanreel.point import ClientPoint, Injection, Point
 from spanreel.protocols import protocol_named
 from spanreel.quiet import LOG, listen, log_once, quietly, say
 from spanreel.recording_errors import Hook, RecordingErrors
-from spanreel.settings import PATHS, Capture, Log, Native, Settings, read_native, read_settings
+from spanreel.settings import PATHS, REDACTION, Capture, Log, Native, Settings, read_native, read_settings
 from spanreel.tracing import TracerSource
+
+if TYPE_CHECKING:  # as `settings`
+    from spanreel.policy import Policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +107,13 @@ _installation: Installation | None = None
 _lock = threading.RLock()
 
 
-def instrument(
+def instrument(  # noqa: PLR0913 - each is a question of its own, and has a default
     *,
     tracer_provider: Any = None,
     only: Iterable[str] | None = None,
     settings: Settings | None = None,
     native: str | None = None,
+    redaction: str | Policy | None = None,
     on_recording_error: Hook | None = None,
 ) -> None:
     """Start recording: wrap what is imported already and what will be. A second call changes nothing but the provider.
@@ -117,6 +122,7 @@ def instrument(
     own pipeline by the ``OTEL_*`` variables. ``only`` names the libraries to wrap (``["openai-agents", "httpx2"]``).
     ``settings`` are read from the environment where none are given. ``native="keep"`` keeps the spans that libraries
     make of the same calls by themselves; they are silenced by default (``SPANREEL_NATIVE``).
+    ``redaction`` is a policy of `spanreel.redaction`, the name of one or a TOML file (``SPANREEL_REDACTION``).
     ``on_recording_error(stage, session_id)`` is told of faults of ours, once a run, from a thread of its own; it gets
     no content.
     """
@@ -126,6 +132,9 @@ def instrument(
         _check_paths(settings)
         if native is not None:
             settings = replace(settings, native=read_native(native))
+        if redaction is not None:
+            settings = replace(settings, redaction=redaction)
+        _check_redaction(settings)
         if _installation is not None:
             if tracer_provider is None:
                 return
@@ -151,6 +160,14 @@ def start_recording(tracer_provider: Any = None) -> None:
         from spanreel.exporters import describe  # noqa: PLC0415 - who is told nothing need not pay for the words
 
         say(describe(settings))
+
+
+def _check_redaction(settings: Settings) -> None:
+    """Look at once whether a policy, or a key, that is asked for is there: later, what it should spare would wait."""
+    if settings.redaction != "default" or any(name.startswith(REDACTION) for name in os.environ):
+        from spanreel.redaction import policy_of  # noqa: PLC0415 - who asks for nothing need not wait for it here
+
+        policy_of(settings).digests.check()
 
 
 def uninstrument() -> None:
