@@ -33,7 +33,7 @@ from spanreel import conventions as names
 from spanreel import wire
 from spanreel.export import Pipeline, describe
 from spanreel.model import ModelRecord, Operation, Request, ToolRecord
-from spanreel.otlp_file import FileExporter
+from spanreel.otlp_file import FileExporter, export_request
 from spanreel.settings import Capture, Flush, Settings, read_settings
 from spanreel.spans import OwnSpan, OwnTracer
 
@@ -144,7 +144,7 @@ def test_a_capture_is_read_redacted_and_exported_with_its_span(make: Make) -> No
         names.TOOL_CALL_RESULT: '"fine"',
         names.RUN_STATUS: "ok",
         names.FIDELITY: '{"gen_ai.tool.call.arguments":"redacted"}',
-        names.REDACTION: '{"policy":"spanreel.default/1","key_ids":[]}',
+        names.REDACTION: '{"policy":"spanreel.default/2","key_ids":[]}',
     }
     assert pipeline.losses.total() == {}
 
@@ -528,6 +528,12 @@ def test_exporters_are_not_imported_before_they_are_needed() -> None:
     assert ran.stdout == "[]\n"
 
 
+def test_a_file_holds_bytes_as_base64() -> None:
+    written = export_request([ReadableSpan("span", attributes={"bytes": b"\x00"})])
+    attributes = written["resourceSpans"][0]["scopeSpans"][0]["spans"][0]["attributes"]
+    assert attributes == [{"key": "bytes", "value": {"bytesValue": "AA=="}}]
+
+
 def test_a_file_holds_otlp_json_as_the_collector_writes_it(make: Make, tmp_path: Path) -> None:
     file = tmp_path / "new folder" / "traces-{pid}.jsonl"
     tracer, pipeline = make(read_settings({"SPANREEL_FILE": str(file)}), resource=Resource({"service.name": "app"}))
@@ -543,7 +549,7 @@ def test_a_file_holds_otlp_json_as_the_collector_writes_it(make: Make, tmp_path:
     )
     span.add_event("event", {"k": "v"}, timestamp=1_700_000_000_000_000_002)
     span.set_status(Status(StatusCode.ERROR, "no"))
-    hold(span, Kept({"bytes": b"\x00", "map": {"k": [1, None]}}))
+    hold(span, Kept({"map": {"k": [1, None]}}))
     span.end(1_700_000_000_000_000_003)
     assert pipeline.flush(5)
     written = tmp_path / "new folder" / f"traces-{os.getpid()}.jsonl"
@@ -577,7 +583,6 @@ def test_a_file_holds_otlp_json_as_the_collector_writes_it(make: Make, tmp_path:
                                             "arrayValue": {"values": [{"stringValue": "a"}, {"stringValue": "b"}]}
                                         },
                                     },
-                                    {"key": "bytes", "value": {"bytesValue": "AA=="}},
                                     {
                                         "key": "map",
                                         "value": {
