@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 
 from spanreel.model import Json
 
+ENDED = -1
+"""The end of a span that ended, nobody knows when."""
+
 Attributes = Mapping[str, Json]
 """Attribute values as JSON; bytes stay bytes, an attribute without a value is None."""
 
@@ -54,9 +57,10 @@ class RawLog:
 
 @dataclass(frozen=True, slots=True)
 class RawSpan:
-    """A span as exported. Ids are lower-case hex; times nanoseconds since 1970; ``end`` 0 is a span still open.
+    """A span as exported. Ids are lower-case hex; times nanoseconds since 1970.
 
-    ``status`` is 0 unset, 1 ok, 2 error. ``logs`` are the log records that were written inside the span.
+    ``end`` is 0 of a span still open, `ENDED` where only that it ended is known. ``status`` is 0 unset, 1 ok, 2 error.
+    ``logs`` are the log records that were written inside the span.
     """
 
     trace_id: str

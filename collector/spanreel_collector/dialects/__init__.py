@@ -14,6 +14,7 @@ from spanreel_collector.dialects import (
     langfuse,
     langsmith,
     litellm,
+    mastra,
     mlflow,
     openinference,
     spanreel,
@@ -47,6 +48,7 @@ DIALECTS: tuple[Dialect, ...] = (
     mlflow,
     litellm,
     claude_code,
+    mastra,
     vercel,
     traceloop,
     genai,
@@ -59,6 +61,7 @@ OF_THE_CONVENTIONS: tuple[Dialect, ...] = (
     langsmith,
     mlflow,
     litellm,
+    mastra,
     traceloop,
 )
 
@@ -77,6 +80,7 @@ class Gatherer(Protocol):
 
 GATHERERS: tuple[Gatherer, ...] = (
     claude_code,
+    mastra,
     crewai_own,
 )
 

@@ -71,7 +71,11 @@ _USAGE = {
         "gen_ai.usage.cache_creation_input_tokens",
         "gen_ai.usage.details.cache_write_tokens",
     ),
-    "reasoning_tokens": (names.USAGE_REASONING_TOKENS, "gen_ai.usage.details.reasoning_tokens"),
+    "reasoning_tokens": (
+        names.USAGE_REASONING_TOKENS,
+        "gen_ai.usage.details.reasoning_tokens",
+        "gen_ai.usage.reasoning_tokens",
+    ),
 }
 
 

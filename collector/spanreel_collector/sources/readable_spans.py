@@ -1,4 +1,4 @@
-"""Spans as OpenTelemetry's SDK for JavaScript holds them, dumped as JSON: a list, or one, with or without ids and times."""
+"""Spans as OpenTelemetry's SDK for JavaScript holds them, dumped as JSON; with or without ids of traces, and times."""
 
 from __future__ import annotations
 

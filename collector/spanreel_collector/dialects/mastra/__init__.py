@@ -1,0 +1,251 @@
+"""Mastra's spans, from its OTel exporter and bridge or from `getTrace`: ``mastra.span.type``, beside the conventions.
+
+A model call has three spans, one in the other: the inside one counts, those around it hold what was said.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from spanreel import json_text
+from spanreel.model import (
+    Agent,
+    Answer,
+    Error,
+    ErrorCategory,
+    Fidelity,
+    Json,
+    Message,
+    ModelRecord,
+    Record,
+    RunRecord,
+    ToolKind,
+    ToolRecord,
+)
+from spanreel_collector.dialects import genai_spans, values
+from spanreel_collector.dialects.content import ai_sdk, losses
+from spanreel_collector.dialects.mastra.gathering import ATTRIBUTES, GATHERED, TYPE, gather, trace_of
+from spanreel_collector.span import Attributes, RawSpan
+
+__all__ = ["NAME", "gather", "read", "speaks", "trace_of"]
+
+NAME = "mastra"
+
+_MODELS = ("model_inference", "model_step", "model_generation", "llm_generation")
+_TOOLS = {
+    "tool_call": ToolKind.FUNCTION,
+    "client_tool_call": ToolKind.FUNCTION,
+    "provider_tool_call": ToolKind.PROVIDER,
+    "mcp_tool_call": ToolKind.MCP,
+}
+_SUBAGENT = "agent-"
+"""What Mastra puts before an agent's name where it is a tool of another."""
+
+
+def speaks(span: RawSpan) -> bool:
+    """Whether Mastra wrote the span."""
+    return isinstance(span.attributes.get(TYPE), str)
+
+
+def read(span: RawSpan) -> Record | None:
+    """What the span says; None for steps, chunks, memory and processors."""
+    kind = span.attributes[TYPE]
+    if kind == "agent_run":
+        return _read_agent_run(span)
+    if kind == "workflow_run":
+        return _read_workflow_run(span)
+    if kind in _MODELS:
+        return _read_model(span) if GATHERED in span.attributes else None
+    if kind in _TOOLS:
+        return _read_tool(span, _TOOLS[kind])
+    return genai_spans.read(span) if kind == "rag_embedding" else None
+
+
+# -- runs ------------------------------------------------------------------------------------------------------------
+
+
+def _read_agent_run(span: RawSpan) -> RunRecord:
+    attributes = span.attributes
+    asked, state = ai_sdk.prompt(attributes.get("mastra.agent_run.input"))
+    instructions = attributes.get("gen_ai.system_instructions")
+    if not any(message["role"] == "system" for message in asked):
+        asked = (*_instructed(instructions), *asked)
+    answered, answer_state = _answer_message(values.decode(attributes.get("mastra.agent_run.output"))[0], "")
+    error = _error(span, ErrorCategory.OTHER)
+    fidelity = {"input": _state(state, asked), "output": _state(answer_state, answered)}
+    if error and answer_state is Fidelity.ABSENT:
+        del fidelity["output"]
+    name = values.text(attributes, "gen_ai.agent.name", "gen_ai.agent.id")
+    return RunRecord(
+        agent=Agent(name, values.text(attributes, "gen_ai.agent.id"), values.text(attributes, "gen_ai.agent.version")),
+        input=asked,
+        output=(answered,) if answered["parts"] else (),
+        status=values.status_of(error),
+        error=error,
+        fidelity=_marks(fidelity),
+    )
+
+
+def _instructed(given: Json) -> tuple[Message, ...]:
+    """The agent's instructions: a text, messages, or the conventions' parts."""
+    found, _ = values.decode(given)
+    if isinstance(found, str) and found:
+        return ({"role": "system", "parts": ai_sdk.parts(found)},)
+    if isinstance(found, list) and any(isinstance(item, dict) and "role" in item for item in found):
+        return ai_sdk.messages(found)[0]
+    parts, _ = values.parts(found)
+    return ({"role": "system", "parts": list(parts)},) if parts else ()
+
+
+def _read_workflow_run(span: RawSpan) -> RunRecord:
+    """A workflow; its name is not an agent's."""
+    attributes = span.attributes
+    given, state = _value(attributes, "mastra.workflow_run.input")
+    result, result_state = _value(attributes, "mastra.workflow_run.output")
+    error = _error(span, ErrorCategory.OTHER)
+    fidelity = {"arguments": state, "result": result_state}
+    return RunRecord(
+        arguments=given if isinstance(given, dict) else None,
+        result=result,
+        status=values.status_of(error),
+        error=error,
+        fidelity=_marks(fidelity),
+    )
+
+
+# -- model calls -----------------------------------------------------------------------------------------------------
+
+
+def _read_model(span: RawSpan) -> ModelRecord | None:
+    attributes = span.attributes
+    gathered: dict[str, Any] = attributes[GATHERED]
+    as_chat = {**attributes, **gathered["facts"], "gen_ai.operation.name": "chat"}
+    base = genai_spans.read(replace(span, attributes=as_chat))
+    if not isinstance(base, ModelRecord):
+        return None
+    own = attributes.get(ATTRIBUTES)
+    own = own if isinstance(own, dict) else {}
+    asked, state = ai_sdk.messages(gathered["input"]) if gathered["input"] else ((), Fidelity.ABSENT)
+    asked, state = (asked, state) if asked or not base.request.messages else (base.request.messages, Fidelity.WHOLE)
+    answered, answer_state = _answer_message(gathered["output"], gathered["reasoning"])
+    error = _error(span, ErrorCategory.MODEL)
+    fidelity = {**base.fidelity, "input": _state(state, asked), "output": _state(answer_state, answered)}
+    if error and answer_state is Fidelity.ABSENT:
+        del fidelity["output"]
+    if gathered["tools"]:
+        fidelity["tools"] = Fidelity.TRUNCATED  # names and descriptions, no parameters
+    settings = dict(base.request.settings)
+    if own.get("toolChoice") is not None:
+        settings["tool_choice"] = ai_sdk.tool_choice(own["toolChoice"])
+    fields = {"provider": base.provider} if base.provider else {}
+    if isinstance(own.get("providerOptions"), dict):
+        fields["provider_options"] = own["providerOptions"]
+    streamed = own.get("streaming") is True or "mastra.completion_start_time" in attributes
+    request = replace(
+        base.request,
+        messages=asked,
+        tools=tuple(values.tool_definition(tool) for tool in gathered["tools"]),
+        settings=settings,
+        stream=streamed,
+        provider_fields=fields,
+    )
+    return replace(
+        base,
+        request=request,
+        answer=_answer(base, answered, gathered, streamed=streamed),
+        provider=ai_sdk.provider(base.provider),
+        error=error,
+        status=values.status_of(error),
+        raw_request=None,
+        raw_response=None,
+        continues=not gathered["first"],
+        fidelity=_marks(fidelity),
+    )
+
+
+def _answer(base: ModelRecord, answered: Message, gathered: dict[str, Any], *, streamed: bool) -> Answer | None:
+    answer = base.answer or Answer()
+    reasons = answer.finish_reasons
+    message = {**answered, "finish_reason": reasons[0]} if reasons else answered
+    found = replace(
+        answer,
+        response_id=answer.response_id or gathered["response_id"],
+        messages=(message,) if message["parts"] or reasons else (),
+        streamed=streamed,
+    )
+    return None if found == Answer(streamed=streamed) else found
+
+
+def _answer_message(output: Json, reasoning: str) -> tuple[Message, Fidelity]:
+    """The answer in a span's output: ``{"text", "toolCalls", "object", "files"}``, or a text."""
+    said = {"text": output} if isinstance(output, str) else output if isinstance(output, dict) else None
+    parts: list[dict[str, Json]] = [{"type": "reasoning", "content": reasoning}] if reasoning else []
+    if said is None:
+        return {"role": "assistant", "parts": parts}, Fidelity.ABSENT
+    text = said.get("text")
+    if not text and said.get("object") is not None:
+        text = json_text.encode(said["object"])
+    parts += ai_sdk.parts(text)
+    given = said.get("files")
+    files = [item.get("payload", item) for item in given if isinstance(item, dict)] if isinstance(given, list) else []
+    parts += ai_sdk.parts([{"type": "file", **file} for file in files if isinstance(file, dict)])
+    calls = said.get("toolCalls")
+    flat = [item.get("payload", item) for item in calls if isinstance(item, dict)] if isinstance(calls, list) else []
+    parts += ai_sdk.calls(flat)[0]
+    return {"role": "assistant", "parts": parts}, Fidelity.WHOLE
+
+
+# -- tool calls ------------------------------------------------------------------------------------------------------
+
+
+def _read_tool(span: RawSpan, kind: ToolKind) -> ToolRecord:
+    attributes = span.attributes
+    error = _error(span, ErrorCategory.TOOL)
+    found = {
+        "arguments": _value(attributes, "gen_ai.tool.call.arguments", f"mastra.{attributes[TYPE]}.input"),
+        "result": _value(attributes, "gen_ai.tool.call.result", f"mastra.{attributes[TYPE]}.output"),
+    }
+    fidelity = {field: state for field, (_, state) in found.items()}
+    if error and fidelity["result"] is Fidelity.ABSENT:
+        del fidelity["result"]
+    name = values.text(attributes, "gen_ai.tool.name") or span.name.partition(" ")[2] or span.name
+    if name.startswith(_SUBAGENT) and kind is ToolKind.FUNCTION:
+        kind = ToolKind.AGENT
+    return ToolRecord(
+        name=name,
+        arguments=found["arguments"][0],
+        result=found["result"][0],
+        call_id=values.text(attributes, "gen_ai.tool.call.id", "mastra.metadata.toolCallId"),
+        kind=kind,
+        description=values.text(attributes, "gen_ai.tool.description"),
+        status=values.status_of(error),
+        error=error,
+        fidelity=_marks(fidelity),
+    )
+
+
+def _value(attributes: Attributes, *keys: str) -> tuple[Json, Fidelity]:
+    for key in keys:
+        if key in attributes:
+            found, state = values.decode(attributes[key])
+            return found, losses.graver(state, losses.state(found))
+    return None, Fidelity.ABSENT
+
+
+def _error(span: RawSpan, category: ErrorCategory) -> Error | None:
+    """The failure; the exporter's own ``unknown`` and ``Error`` name no kind."""
+    if span.status != 2:
+        return None
+    error = values.failure(span, category)
+    assert error is not None
+    kind = "error" if error.type == "unknown" else error.type
+    return Error(error.category, kind, error.message or values.text(span.attributes, "error.message"))
+
+
+def _state(state: Fidelity, *said: Any) -> Fidelity:
+    return losses.graver(state, losses.state(list(said)))
+
+
+def _marks(fidelity: dict[str, Fidelity]) -> dict[str, Fidelity]:
+    return {field: state for field, state in fidelity.items() if state is not Fidelity.WHOLE}
