@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from spanreel.api import run, session, tool
+    from spanreel.redacting import RedactingExporter
     from spanreel.replay import replay
     from spanreel.session import Session, load_sessions
     from spanreel.settings import read_settings
@@ -19,6 +20,7 @@ except PackageNotFoundError:  # a source tree on PYTHONPATH that was never insta
     __version__ = "0+unknown"
 
 _HOMES = {
+    "RedactingExporter": "spanreel.redacting",
     "run": "spanreel.api",
     "session": "spanreel.api",
     "tool": "spanreel.api",
@@ -53,6 +55,7 @@ sys.modules[__name__].__class__ = _Package
 
 
 __all__ = [
+    "RedactingExporter",
     "Session",
     "__version__",
     "flush",

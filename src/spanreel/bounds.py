@@ -11,11 +11,24 @@ from typing import Any, Final
 
 from opentelemetry.util.types import AttributeValue
 
+from spanreel import conventions as names
 from spanreel import json_text
 from spanreel.fidelity import CONTENT
 
 LEAST_WORTH_KEEPING: Final = 256
 """A value that would have to become shorter than this is dropped."""
+
+
+_MESSAGES: Final = (names.INPUT_MESSAGES, names.OUTPUT_MESSAGES)
+_TOOL_VALUES: Final = frozenset(
+    {
+        *(names.TOOL_CALL_ARGUMENTS, names.TOOL_CALL_RESULT, "tool.parameters", "tool.output", "tool_arguments"),
+        *("tool_response", "ai.toolCall.args", "ai.toolCall.result", "gcp.vertex.agent.tool_call_args"),
+        *("gcp.vertex.agent.tool_response", "mcp.request.argument", "mcp.tool.result"),
+    }
+)
+_SHARED: Final = ("input.value", "output.value", "traceloop.entity.input", "traceloop.entity.output")
+"""What other instrumentations use for every kind of span."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +72,30 @@ def bound(attributes: Mapping[str, AttributeValue], max_value: int, max_span: in
     return Bounded(bounded, tuple(truncated), tuple(dropped))
 
 
+def tighten(attributes: Mapping[str, AttributeValue], tool: int, payload: int) -> Bounded:
+    """Cut strings that tools were given and gave to ``tool`` characters each, other payloads to ``payload`` in all.
+
+    In messages these are the parts of tool calls; in the spans of other instrumentations what they name so.
+    """
+    tightened = dict(attributes)
+    truncated = []
+    for name, value in attributes.items():
+        cut: AttributeValue | None = value
+        if isinstance(value, str) and len(value) > tool:
+            if name in _MESSAGES:
+                cut = _in_parts(value, tool)
+            elif name in _TOOL_VALUES or (name in _SHARED and _is_tool(attributes)):
+                cut = _in_strings(value, tool)
+            if len(str(cut)) > payload:
+                cut = cut_value(cut, payload)
+        if cut is None:
+            cut = cut_text(str(value), payload)
+        if cut is not value and cut != value:
+            tightened[name] = cut
+            truncated.append(name)
+    return Bounded(tightened, tuple(truncated))
+
+
 def size_of(value: Any) -> int:
     """The bytes of an attribute value, near enough."""
     if isinstance(value, str):
@@ -93,6 +130,60 @@ def cut_text(text: str, limit: int) -> str:
     keep = max(0, limit - len(_marker(size).encode()))
     beginning = text.encode("utf-8", "surrogatepass")[:keep].decode("utf-8", "ignore")
     return beginning + _marker(size - size_of(beginning))
+
+
+def cut_characters(text: str, limit: int) -> str:
+    """`cut_text` by characters."""
+    if len(text) <= limit:
+        return text
+    beginning = text[: max(0, limit - len(_marker(size_of(text))))]
+    return beginning + _marker(size_of(text) - size_of(beginning))
+
+
+def _in_parts(text: str, limit: int) -> str:
+    """Messages as JSON, with the strings of their tool calls and results cut; each message by itself."""
+    if isinstance(text, json_text.Listed):
+        items = tuple(_in_parts(item, limit) if len(item) > limit else item for item in text.items)
+        return text if items == text.items else json_text.listed(items)
+    try:
+        value = json_text.decode(text)
+    except ValueError:
+        return text
+    cut = _cut_parts(value, limit)
+    return text if cut == value else json_text.encode(cut)
+
+
+def _cut_parts(value: Any, limit: int) -> Any:
+    if isinstance(value, list):
+        return [_cut_parts(item, limit) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if str(value.get("type", "")).endswith(("tool_call", "tool_call_response")):
+        return _cut_characters(value, limit)
+    return {key: _cut_parts(item, limit) if key == "parts" else item for key, item in value.items()}
+
+
+def _in_strings(text: str, limit: int) -> str:
+    """A tool's value, as JSON or as text, with each of its strings cut."""
+    if text[:1] in {"{", "[", '"'}:
+        try:
+            return json_text.encode(_cut_characters(json_text.decode(text), limit))
+        except ValueError:
+            pass
+    return cut_characters(text, limit)
+
+
+def _cut_characters(value: Any, limit: int) -> Any:
+    if isinstance(value, str):
+        return cut_characters(value, limit)
+    if isinstance(value, dict):
+        return {key: _cut_characters(item, limit) for key, item in value.items()}
+    return [_cut_characters(item, limit) for item in value] if isinstance(value, list) else value
+
+
+def _is_tool(attributes: Mapping[str, AttributeValue]) -> bool:
+    kinds = (attributes.get("openinference.span.kind"), attributes.get("traceloop.span.kind"))
+    return any(isinstance(kind, str) and kind.lower() == "tool" for kind in kinds)
 
 
 def _marker(missing: int) -> str:

@@ -55,6 +55,8 @@ CONTENT: Final = (
     names.REQUEST_STOP_SEQUENCES,
     names.REQUEST_SETTINGS,
     names.REQUEST_PROVIDER_FIELDS,
+    names.USER_ID,
+    names.SESSION_NAME,
     names.SESSION_METADATA,
     names.RAW_REQUEST,
     names.OUTPUT_MESSAGES,

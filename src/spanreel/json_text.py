@@ -60,7 +60,7 @@ def decode(text: str) -> Json:
     """
     try:
         return pydantic_core.from_json(text)
-    except ValueError:
+    except (ValueError, TypeError):  # TypeError: text with half a surrogate pair outside of escapes
         try:
             return without_surrogates(json.loads(text))
         except RecursionError as error:

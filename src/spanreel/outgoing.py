@@ -20,7 +20,7 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Link, SpanContext, Status, StatusCode, TraceState
 from opentelemetry.util.types import AttributeValue
 
-from spanreel import conventions
+from spanreel import conventions, json_text
 from spanreel.binary import Keep, without_binary, without_binary_text
 from spanreel.bounds import bound, cut_text, size_of, tighten
 from spanreel.detectors import MASK
@@ -36,7 +36,9 @@ NAME_BYTES: Final = 1024
 STATUS_BYTES: Final = 16 * 1024
 EVENT_BYTES: Final = 64 * 1024
 """The most of one event's attribute (a stack trace) that is kept."""
-_MARKS: Final = frozenset({conventions.FIDELITY, conventions.REDACTION, conventions.LOSSES})
+_MARKS: Final = frozenset(
+    {conventions.FIDELITY, conventions.REDACTION, conventions.REDACTION_FAILURES, conventions.LOSSES}
+)
 SPAN_OVERHEAD: Final = 256
 ATTRIBUTE_OVERHEAD: Final = 24
 """More than protobuf needs around a span, and around an attribute."""
@@ -47,7 +49,7 @@ class Terms:
     """On what terms spans leave; large values are kept by ``offload``, where there is one."""
 
     settings: Settings
-    policy: Policy = DEFAULT
+    policy: Policy
     offload: Offload | None = None
 
 
@@ -58,9 +60,9 @@ def finish(
     offload: Offload | None = None,
 ) -> dict[str, AttributeValue]:
     """A span's attributes as they may leave: redacted, bounded; ``spanreel.fidelity`` says both. Never raises."""
+    policy = policy or policy_of(settings)
     leaving = _with_own_marks(attributes if settings.content else only_metadata(attributes), policy)
     plain, replaced, unread = _without_binary(leaving, offload.keep_binary if offload is not None else None)
-    policy = policy or policy_of(settings)
     redacted = redact_attributes(plain, policy)
     changed = {*redacted.changed, *(safe_text(name, NAME_BYTES, policy) for name in replaced)}
     finished = mark(redacted.attributes, changed, Fidelity.REDACTED)
@@ -208,7 +210,7 @@ def _with_own_marks(attributes: Mapping[str, AttributeValue], policy: Policy) ->
     """The attributes; of what we say about others, which no policy looks at, only what is of our own form."""
     if _MARKS.isdisjoint(attributes):
         return attributes
-    kept = {name: value for name, value in attributes.items() if name not in _MARKS}
+    kept = {name: value for name, value in attributes.items() if name not in _MARKS or type(value) is int}
     for name in _MARKS.intersection(attributes):
         try:
             said = json_text.decode(str(attributes[name]))

@@ -29,9 +29,9 @@ def agent_attributes(
     attributes: Attributes = {conventions.OPERATION: operation}
     if session.id:
         attributes[conventions.CONVERSATION_ID] = session.id
-    if session.user_id:
+    if session.user_id and content:
         attributes[conventions.USER_ID] = session.user_id
-    if session.name:
+    if session.name and content:
         attributes[conventions.SESSION_NAME] = session.name
     if session.tags:
         attributes[conventions.SESSION_TAGS] = session.tags

@@ -6,7 +6,8 @@ Until then spans are our own, and go through our own `Pipeline`; the user's span
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from opentelemetry import trace
@@ -40,8 +41,9 @@ class TracerSource:
         self._lock = threading.Lock()
         self._exporters = exporters
         self._version = __version__
-        self._explicit: Tracer | None = self._tracer_of(tracer_provider) if tracer_provider is not None else None
-        self._users: tuple[Any, Tracer] | None = None
+        given = self._tracer_of(tracer_provider) if tracer_provider is not None else None
+        self._explicit: _Guarded | None = _Guarded(given, settings) if given is not None else None
+        self._users: tuple[Any, _Guarded] | None = None
         self._own: tuple[Tracer, Pipeline] | None = None
 
     def tracer_for(self, context: Context | None = None) -> tuple[Tracer, Hold]:
@@ -56,7 +58,7 @@ class TracerSource:
             tracer, _ = self._own or self._private()
             return tracer, _hold
         if self._users is None or self._users[0] is not users:
-            self._users = (users, self._tracer_of(users))
+            self._users = (users, _Guarded(self._tracer_of(users), self.settings))
         return self._users[1], self._write_now
 
     @property
@@ -100,18 +102,46 @@ class TracerSource:
         if not span.is_recording():
             return
         from spanreel.outgoing import STATUS_BYTES, failure_in, finish, safe_text  # noqa: PLC0415 - as in `_private`
+        from spanreel.redaction import policy_of  # noqa: PLC0415 - as in `_private`
 
         with quietly("write what a call kept"):
-            attributes = finish(capture.attributes(), self.settings)
+            said = dict(span.attributes or {}) if isinstance(span, ReadableSpan) else {}
+            attributes = finish({**said, **capture.attributes()}, self.settings)
             span.set_attributes(attributes)
             found = failure_in(attributes, span.status) if isinstance(span, ReadableSpan) else None
             if found is not None:
                 span.set_status(found)
         if isinstance(span, ReadableSpan) and span.status.description:
             with quietly("redact a span's status"):
-                safe = safe_text(span.status.description, STATUS_BYTES)
+                safe = safe_text(span.status.description, STATUS_BYTES, policy_of(self.settings))
                 if safe != span.status.description and span.status.status_code is StatusCode.ERROR:
                     span.set_status(StatusCode.ERROR, safe)
+
+
+class _Guarded(Tracer):
+    """A tracer of the user's, whose processors see a span when it starts: what it is given is redacted before."""
+
+    def __init__(self, tracer: Tracer, settings: Settings) -> None:
+        self._tracer = tracer
+        self._settings = settings
+
+    def start_span(self, name: str, context: Context | None = None, *positional: Any, **named: Any) -> Span:
+        """A span with a name and attributes that may leave."""
+        from spanreel.outgoing import NAME_BYTES, safe_attributes, safe_text  # noqa: PLC0415 - as in `_private`
+        from spanreel.redaction import policy_of  # noqa: PLC0415 - as in `_private`
+
+        policy = policy_of(self._settings)
+        if "attributes" in named:
+            named["attributes"] = safe_attributes(named["attributes"], policy)
+        return self._tracer.start_span(safe_text(name, NAME_BYTES, policy), context, *positional, **named)
+
+    @contextmanager
+    def start_as_current_span(  # type: ignore[override]  # the SDK's is a generator's manager too
+        self, name: str, *positional: Any, end_on_exit: bool = True, **named: Any
+    ) -> Iterator[Span]:
+        """A span that is current in the block."""
+        with trace.use_span(self.start_span(name, *positional, **named), end_on_exit) as span:
+            yield span
 
 
 def _hold(span: Span, capture: Capture) -> None:

@@ -1,0 +1,155 @@
+"""What other recorders leave in the place of what they lost: redacted, cut or never there. One list for all readers.
+
+Our own stand-ins are not here: what we redact or cut is said in `spanreel.fidelity`, and equal values stay equal.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from spanreel import json_text
+from spanreel.model import Answer, Fidelity, ModelRecord, Record, RunRecord, ToolRecord
+
+DEPTH: Final = 64
+
+
+def find_loss(value: Any) -> Fidelity | None:
+    """The gravest loss that a value of another recorder tells of, at any depth and in JSON text; None: none."""
+    return _find(value, DEPTH)
+
+
+def note_losses(record: Record) -> Record:
+    """The record with every field that holds another recorder's marker marked; graver marks stay."""
+    if isinstance(record, ModelRecord):
+        answer = record.answer or Answer()
+        found = {
+            "input": find_loss(record.request.messages),
+            "instructions": find_loss(record.request.instructions),
+            "tools": find_loss(record.request.tools),
+            "settings": find_loss(record.request.settings),
+            "request_fields": find_loss(record.request.provider_fields),
+            "output": find_loss(answer.messages),
+            "provider_fields": find_loss(answer.provider_fields),
+        }
+    elif isinstance(record, ToolRecord):
+        found = {"arguments": find_loss(record.arguments), "result": find_loss(record.result)}
+    elif isinstance(record, RunRecord):
+        found = {
+            "input": find_loss(record.input),
+            "output": find_loss(record.output),
+            "arguments": find_loss(record.arguments),
+            "result": find_loss(record.result),
+        }
+    else:
+        return record
+    graver = {
+        name: state for name, state in found.items() if state and _grave(state) > _grave(record.fidelity.get(name))
+    }
+    return replace(record, fidelity={**record.fidelity, **graver}) if graver else record
+
+
+def _find(value: Any, depth: int) -> Fidelity | None:
+    if isinstance(value, str):
+        return _of_text(value, depth)
+    if depth == 0:
+        return Fidelity.TRUNCATED
+    gravest: Fidelity | None = None
+    if isinstance(value, Mapping):
+        if not _CUT_KEYS.isdisjoint(value) and any(value.get(key) for key in _CUT_KEYS):
+            gravest = Fidelity.TRUNCATED
+        for key, item in value.items():
+            gravest = _graver(gravest, _find(item, depth - 1) or _find(key, 0))
+    elif isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
+        for item in value:
+            gravest = _graver(gravest, _find(item, depth - 1))
+    return gravest
+
+
+def _of_text(text: str, depth: int) -> Fidelity | None:
+    if not any(sign in text for sign in _SIGNS):
+        return None
+    whole = text.strip().strip("\"'")
+    if _CUT.search(text[-_END:]) or _LOST.fullmatch(whole):
+        return Fidelity.TRUNCATED
+    if whole[:1] in {"{", "["} and depth:
+        try:
+            return _find(json_text.decode(text), depth - 1)
+        except ValueError:
+            pass  # text after all
+    return Fidelity.REDACTED if _REDACTED.search(text) or _REDACTED_WHOLE.fullmatch(whole) else None
+
+
+def _graver(one: Fidelity | None, other: Fidelity | None) -> Fidelity | None:
+    return max(one, other, key=_grave)
+
+
+def _grave(state: Fidelity | None) -> int:
+    return _ORDER.index(state)
+
+
+_ORDER: Final = (None, Fidelity.WHOLE, Fidelity.RECONSTRUCTED, Fidelity.REDACTED, Fidelity.TRUNCATED, Fidelity.ABSENT)
+
+_SIGNS: Final = ("[", "<", "…", "...", "***", "__", "REDACT", "redact", "FILTERED", "Filtered", "truncated")
+"""One of these stands in every marker."""
+
+_END: Final = 160
+_CUT: Final = re.compile(
+    r"""
+    (?: (?:\.\.\.|…)\s*[\[(<]\s*(?:text\s+)?truncated\b[^\])>]*[\])>]  # Mastra, Langfuse, Kitaru, ours: …[truncated]
+      | (?:\.\.\.|…)\s*\[?\d[\d,]*\s+(?:more\s+)?(?:items|keys|chars|characters|bytes|elements)\b[^\]]{0,40}\]?
+      | \[(?:\.\.\.|…)\s*\+?\d+\s+(?:more|items|chars)[^\]]*\]
+      | \[truncated\b[^\]]*\]                                         # Claude Code: [TRUNCATED - Content exceeds ...]
+      | <truncated\b[^>]*>
+      | <(?:long\s+)?(?:string|text|content)\s+(?:truncated|omitted)[^>]*>
+    ) [\s"'}\])]*$
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+"""What ends in one of these was cut there. In the middle of a text they are somebody's words."""
+
+_LOST: Final = re.compile(
+    r"""
+      \[(?:MaxDepth|Max\ Depth|Circular|Circular\ Reference|Function|Function:\s?[^\]]*|Object|Array|Unserializable)\]
+    | \[Symbol\([^)]*\)\] | \[object\ \w+\]
+    | \[(?:Array)?Buffer\ (?:length|byteLength)=\d+\]
+    | <(?:not|non[- ])?\s?serializable[^>]*> | <unserializable[^>]*> | <unserialisable[^>]*>
+    | <(?:max\ depth|nested|circular|recursion|too\ deep|cyclic)[^>]*> | <circular\ reference>
+    | <(?:failed\ to\ serialize|serialization\ failed)[^>]*>
+    | <truncated> | <omitted> | \[omitted\] | \[binary\ data\] | <binary(?:\ data)?>
+    | \[(?:base64|image|audio|file|binary)\ (?:data\ )?(?:removed|omitted|stripped|redacted)[^\]]*\]
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+"""What is this and nothing else stands for a value that was never written."""
+
+_REDACTED: Final = re.compile(
+    r"""
+      __REDACTED__ | __MASKED__                                      # OpenInference
+    | \[Scrubbed\ due\ to\b[^\]]*\]                                  # Logfire
+    | \[[A-Z0-9_ ]*REDACTED[\w:. -]*\]                            # [REDACTED], [EMAIL_REDACTED], [REDACTED:email]
+    | <[A-Z0-9_ ]*REDACTED[\w:. -]*>
+    | \*{3,}\s?REDACTED\s?\*{3,} | \bREDACTED_[A-Z]+\b
+    | \[(?:Filtered|FILTERED)\]                                      # Sentry, Rails
+    | <redacted\ due\ to\ [^>]*>                                     # Langfuse: a mask function that failed
+    """,
+    re.VERBOSE,
+)
+"""Where these stand, something was redacted by another, who says nothing of what it was."""
+
+_REDACTED_WHOLE: Final = re.compile(
+    r"""
+      \[redacted\] | <redacted> | \(redacted\) | redacted | \[masked\] | <masked> | \[hidden\] | \[scrubbed\]
+    | \*{3,} | [xX]{8,} | (?:\*{4,}\w{2,4})
+    | [A-Za-z0-9_-]{3}…[A-Za-z0-9_-]{3}                              # Mastra, partly
+    | \[[A-Z][A-Z_]+_\d+\]                                           # Mastra, indexed; Presidio
+    """,
+    re.VERBOSE,
+)
+"""What is this and nothing else; inside of other text these words mean themselves."""
+
+_QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.){3,120})"')
+_CUT_KEYS: Final = frozenset({"__truncated", "_kitaru_truncated", "__kitaru_capture__", "__truncated__", "_truncated"})
+"""Members that say of their object that it was cut."""
