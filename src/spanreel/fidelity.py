@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -71,6 +72,9 @@ CONTENT: Final = (
 )
 """Every attribute of ours that holds content."""
 
+_ERROR_WORD: Final = re.compile(r"[a-z]{1,24}(?:_[a-z]{1,24}){0,5}|[45]\d\d|[A-Za-z_]+(?:\.[A-Za-z_]+)+")
+"""Words of a provider (``rate_limit_error``), statuses, and classes of exceptions, which are the program's own."""
+
 _SETTINGS_THAT_ARE_NAMES: Final = {
     "tool_choice",
     "service_tier",
@@ -99,6 +103,9 @@ def without_content(attributes: Mapping[str, AttributeValue]) -> dict[str, Attri
         reduced = reduce(_decode(value)) if isinstance(value, str) else None
         if reduced:
             kept[name] = json_text.encode(reduced)
+    if names.RESPONSE_ERROR in kept and _is_free_text(attributes.get(names.ERROR_TYPE)):
+        status = attributes.get(names.RESPONSE_STATUS)
+        kept[names.ERROR_TYPE] = str(status) if isinstance(status, int) and status >= 400 else "error"
     missing = [name for name in attributes if name in CONTENT and attributes[name] != kept.get(name)]
     return mark(kept, missing, Fidelity.ABSENT)
 
@@ -133,7 +140,15 @@ def _reduce_settings(settings: Any) -> Any:
 
 
 def _reduce_error(error: Any) -> Any:
-    return {name: value for name, value in error.items() if name != "message"} if isinstance(error, dict) else None
+    if not isinstance(error, dict):
+        return None
+    kept = {name: value for name, value in error.items() if name != "message"}
+    return {**kept, "type": "error"} if _is_free_text(kept.get("type")) else kept
+
+
+def _is_free_text(kind: object) -> bool:
+    """Whether what a provider's body calls the type of its error is none of the words that stand for a kind."""
+    return not isinstance(kind, str) or _ERROR_WORD.fullmatch(kind) is None
 
 
 _REDUCED: Final = {
