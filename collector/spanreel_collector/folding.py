@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import replace
 
 from spanreel.conventions import SECOND_VIEW
@@ -15,17 +15,23 @@ from spanreel_collector.trace import Forest, Placed, Trace, moved
 def fold_second_views(trace: Trace) -> Trace:
     """Two spans of one model call, one inside the other, become one: the fuller, with what only the other says.
 
-    One call it is where ours says so, where the response ids are equal, or where one has content, the other none.
+    One call it is where ours says so, where the response ids are equal, or where one has content, the other none. A
+    span around several calls that says what the last of them said stands for none: it only groups.
     """
     forest = Forest(trace)
     current = dict(forest.by_id)
     gone: dict[str, str] = {}
+    around = Counter(above.id for placed in trace if (above := _model_around(forest, placed)) is not None)
     for placed in trace:
-        outer_then = forest.model_above(placed)
-        if not isinstance(placed.record, ModelRecord) or outer_then is None:
+        outer_then = _model_around(forest, placed)
+        if outer_then is None:
             continue
         outer, inner = current[_survivor(outer_then.id, gone)], current[_survivor(placed.id, gone)]
         if outer.id == inner.id or not _one_call(outer, inner):
+            continue
+        if around[outer.id] > 1 and _response_id(outer.record) is not None and not _is_ours(outer):
+            current[inner.id] = replace(inner, record=fill_model(inner.record, outer.record))
+            current[outer.id] = replace(outer, record=None)
             continue
         survivor, other = (inner, outer) if _richness(inner) > _richness(outer) else (outer, inner)
         # Ours says all there is to say; what a view around several attempts says is the last one's.
@@ -35,6 +41,30 @@ def fold_second_views(trace: Trace) -> Trace:
         gone[other.id] = survivor.id
         current.pop(other.id)
     return moved(tuple(current[placed.id] for placed in trace if placed.id in current), gone)
+
+
+def fold_beside(trace: Trace) -> Trace:
+    """A span without content beside one that tells of the same call, within its time, is its second view.
+
+    SDKs that write spans of their own end up there where an instrumentation's span is not the current one.
+    """
+    beside: dict[str | None, list[Placed]] = defaultdict(list)
+    for placed in trace:
+        if isinstance(placed.record, ModelRecord):
+            beside[placed.parent].append(placed)
+    current = {placed.id: placed for placed in trace}
+    gone: dict[str, str] = {}
+    for calls in beside.values():
+        for shadow in calls:
+            views = [call for call in calls if call.id not in gone and _is_shadow(shadow, call)]
+            if not views:
+                continue
+            # Of calls side by side, the one that it fits most closely.
+            nearest = min(views, key=lambda view: view.span.end - view.span.start)
+            view = current[nearest.id]
+            current[view.id] = replace(view, record=fill_model(view.record, shadow.record))
+            gone[shadow.id] = view.id
+    return moved(tuple(current[placed.id] for placed in trace if placed.id not in gone), gone)
 
 
 def fold_attempts(trace: Trace) -> Trace:
@@ -106,7 +136,9 @@ def fold_wrappers(trace: Trace) -> Trace:
         if _is_wrapper(placed) and len(below) == 1 and isinstance(below[0].record, RunRecord):
             outer, inner = folded.get(placed.id, placed), folded.get(below[0].id, below[0])
             folded[outer.id] = replace(outer, record=None)
-            folded[inner.id] = fill_run(inner, outer)
+            # What the wrapping calls the conversation is said of all that is in it.
+            session = merge_sessions((outer.session, inner.session))
+            folded[inner.id] = replace(fill_run(inner, outer), session=session)
     return tuple(folded.get(placed.id, placed) for placed in trace)
 
 
@@ -114,6 +146,20 @@ def _survivor(identity: str, gone: dict[str, str]) -> str:
     while identity in gone:
         identity = gone[identity]
     return identity
+
+
+def _model_around(forest: Forest, placed: Placed) -> Placed | None:
+    return forest.model_above(placed) if isinstance(placed.record, ModelRecord) else None
+
+
+def _is_shadow(shadow: Placed, call: Placed) -> bool:
+    """Whether a span without content tells of the call that another span, of another writer, holds the content of."""
+    if shadow.span.origin.scope == call.span.origin.scope or _has_content(shadow.record) or _is_ours(shadow):
+        return False
+    if not call.span.start <= shadow.span.start or not shadow.span.end <= call.span.end:
+        return False
+    ids = {_response_id(shadow.record), _response_id(call.record)} - {None}
+    return _has_content(call.record) and len(ids) < 2 and _model(shadow.record) == _model(call.record)
 
 
 def _one_call(outer: Placed, inner: Placed) -> bool:
@@ -144,6 +190,10 @@ def _has_content(record: Record | None) -> bool:
 
 def _response_id(record: Record | None) -> str | None:
     return record.answer.response_id if isinstance(record, ModelRecord) and record.answer else None
+
+
+def _model(record: Record | None) -> str | None:
+    return record.request.model if isinstance(record, ModelRecord) else None
 
 
 def _attempt(placed: Placed) -> tuple[int, int, int]:

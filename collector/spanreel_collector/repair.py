@@ -9,6 +9,7 @@ from dataclasses import replace
 from spanreel.model import Agent, RunRecord
 from spanreel_collector.folding import (
     fold_attempts,
+    fold_beside,
     fold_native_runs,
     fold_nested_tools,
     fold_second_views,
@@ -129,6 +130,7 @@ REPAIRS: tuple[Callable[[Trace], Trace], ...] = (
     adopt_orphans,
     cut_circles,
     fold_second_views,
+    fold_beside,
     fold_attempts,
     fold_nested_tools,
     fold_native_runs,

@@ -1,4 +1,4 @@
-"""CrewAI's own telemetry, which goes to its makers unless it is sent elsewhere: crews and tasks, each a trace of its own.
+"""CrewAI's own telemetry, which goes to its makers unless it is sent elsewhere: each crew and task is a trace of its own.
 
 Neither model calls nor tools' arguments are in it; what was said is, only where the crew is shared (``share_crew``).
 """
