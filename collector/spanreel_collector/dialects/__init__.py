@@ -17,6 +17,7 @@ from spanreel_collector.dialects import (
     mastra,
     mlflow,
     openinference,
+    pydantic_ai,
     spanreel,
     traceloop,
     vercel,
@@ -50,6 +51,7 @@ DIALECTS: tuple[Dialect, ...] = (
     claude_code,
     mastra,
     vercel,
+    pydantic_ai,
     traceloop,
     genai,
     openinference,
@@ -58,6 +60,7 @@ DIALECTS: tuple[Dialect, ...] = (
 # Libraries that write the GenAI conventions' spans in a way of their own, and read those names too: where one of them
 # speaks, the conventions by themselves have nothing to add.
 OF_THE_CONVENTIONS: tuple[Dialect, ...] = (
+    pydantic_ai,
     langsmith,
     mlflow,
     litellm,

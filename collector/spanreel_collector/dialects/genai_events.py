@@ -1,12 +1,15 @@
-"""Content that the GenAI conventions put beside the span: logs and span events, of today and of v1.28 to v1.36."""
+"""Content that the GenAI conventions put beside the span: logs and span events, of today and of v1.26 to v1.36."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from spanreel.conventions import INPUT_MESSAGES, OUTPUT_MESSAGES
 from spanreel.model import Json, Message
+from spanreel.protocols import media
 from spanreel_collector.dialects import values
+from spanreel_collector.dialects.content import messages as content
 from spanreel_collector.span import Attributes, RawSpan
 
 _DETAILS = "gen_ai.client.inference.operation.details"
@@ -17,6 +20,12 @@ _OLD_ROLES = {
     "gen_ai.tool.message": "tool",
 }
 _OLD_CHOICE = "gen_ai.choice"
+_OLDEST = {"gen_ai.content.prompt": "gen_ai.prompt", "gen_ai.content.completion": "gen_ai.completion"}
+"""Events of v1.26 and v1.27, and the attribute that holds their messages."""
+_BODY = "gen_ai.event.content"
+"""Where .NET's libraries put an event's body, as JSON."""
+_INDEXES = ("gen_ai.message.index", "CHAT_MESSAGE_INDEX")
+_MODALITIES = {"image-url": "image", "audio-url": "audio", "video-url": "video", "document-url": "document"}
 
 
 def whole_attributes(span: RawSpan) -> Attributes:
@@ -24,15 +33,13 @@ def whole_attributes(span: RawSpan) -> Attributes:
     if not span.events and not span.logs:
         return span.attributes
     beside: dict[str, Json] = {}
-    inputs: list[Message] = []
-    outputs: list[Message] = []
+    told: list[tuple[str, dict[str, Any]]] = []
     for name, attributes, body in _records(span):
         if name == _DETAILS:
             beside.update(attributes)
-        elif name in _OLD_ROLES:
-            inputs.append(_old_message(_OLD_ROLES[name], body))
-        elif name == _OLD_CHOICE:
-            outputs.append(_old_choice(body))
+        else:
+            told.append((name, body))
+    inputs, outputs = read_records(told)
     if inputs:
         beside.setdefault(INPUT_MESSAGES, inputs)
     if outputs:
@@ -40,35 +47,82 @@ def whole_attributes(span: RawSpan) -> Attributes:
     return {**beside, **{key: value for key, value in span.attributes.items() if value is not None}}
 
 
+def read_records(told: Iterable[tuple[str, dict[str, Any]]]) -> tuple[list[Message], list[Message]]:
+    """The messages that old events tell of, by name and body: those sent to the model, and its choices."""
+    inputs: list[Message] = []
+    outputs: list[Message] = []
+    for name, body in told:
+        if name in _OLD_ROLES:
+            inputs.append(_old_message(_OLD_ROLES[name], body))
+        elif name == _OLD_CHOICE:
+            outputs.append(_old_choice(body))
+        elif name in _OLDEST:
+            found = content.read_messages(values.decode(body.get(_OLDEST[name]))[0])
+            (inputs if name == "gen_ai.content.prompt" else outputs).extend(found)
+    return inputs, outputs
+
+
 def _records(span: RawSpan) -> list[tuple[str, Attributes, dict[str, Any]]]:
-    """Events, then logs by time: name, attributes, and the body that old events carry."""
+    """Events, then logs by time and number: name, attributes, and the body that old events carry."""
     found: list[tuple[str, Attributes, dict[str, Any]]] = []
     for event in span.events:
-        found.append((event.name, event.attributes, dict(event.attributes)))
-    for log in sorted(span.logs, key=lambda log: log.time):
+        body, _ = values.decode(event.attributes.get(_BODY))
+        found.append((event.name, event.attributes, body if isinstance(body, dict) else dict(event.attributes)))
+    for log in sorted(span.logs, key=lambda log: (log.time, values.integer(log.attributes, *_INDEXES) or 0)):
         body, _ = values.decode(log.body)
         found.append((log.event_name, log.attributes, body if isinstance(body, dict) else {"content": body}))
     return found
 
 
 def _old_message(role: str, body: dict[str, Any]) -> Message:
-    content = body.get("content")
+    name = {"name": body["name"]} if role != "tool" and isinstance(body.get("name"), str) else {}
     if role == "tool":
-        identity = body.get("id") or body.get("tool_call_id")
-        return {"role": role, "parts": [{"type": "tool_call_response", "id": identity, "response": content}]}
-    parts: list[dict[str, Json]] = [{"type": "text", "content": content}] if isinstance(content, str) else []
+        part: dict[str, Json] = {"type": "tool_call_response", "id": body.get("id") or body.get("tool_call_id")}
+        return {"role": role, "parts": [{**part, "response": body["content"]} if "content" in body else part]}
+    parts = _parts(body.get("content"))
     calls = body.get("tool_calls")
     for call in calls if isinstance(calls, list) else []:
         function = call.get("function") if isinstance(call, dict) else None
         if isinstance(function, dict):
-            arguments, _ = values.decode(function.get("arguments"))
-            name = function.get("name")
-            parts.append({"type": "tool_call", "id": call.get("id"), "name": name, "arguments": arguments})
-    return {"role": role, "parts": parts}
+            told = {"arguments": values.arguments(function["arguments"])} if "arguments" in function else {}
+            parts.append({"type": "tool_call", "id": call.get("id"), "name": function.get("name"), **told})
+    return {"role": role, "parts": parts, **name}
 
 
 def _old_choice(body: dict[str, Any]) -> Message:
     inner = body.get("message")
-    message = _old_message("assistant", inner if isinstance(inner, dict) else body)
+    said = inner if isinstance(inner, dict) else {**body, "content": body.get("content", inner)}
+    # v1.28 put the calls beside the message.
+    message = _old_message("assistant", {"tool_calls": body.get("tool_calls"), **said})
     reason = body.get("finish_reason")
     return {**message, "finish_reason": reason} if isinstance(reason, str) else message
+
+
+def _parts(said: Json) -> list[dict[str, Json]]:
+    """The parts of an old event's content: text, typed blocks, Gemini's content, or parts that say their kind."""
+    if isinstance(said, dict) and isinstance(said.get("parts"), list):
+        return [part for message in content.read_messages([said]) for part in message["parts"]]
+    parts: list[dict[str, Json]] = []
+    for item in said if isinstance(said, list) else [said]:
+        if isinstance(item, dict) and isinstance(item.get("kind"), str):
+            parts.append(_part_of_kind(item["kind"], item))
+        elif isinstance(item, dict | str):
+            parts += content.parts_of([item] if isinstance(item, dict) or item else [])
+    return parts
+
+
+def _part_of_kind(kind: str, item: dict[str, Any]) -> dict[str, Json]:
+    """A part in pydantic-ai's words; without content where none was captured."""
+    if kind in ("text", "thinking"):
+        text = item.get("text", item.get("content"))
+        part: dict[str, Json] = {"type": "text" if kind == "text" else "reasoning"}
+        return {**part, "content": text} if isinstance(text, str) else part
+    if kind in _MODALITIES:
+        modality = _MODALITIES[kind]
+        url = item.get("url")
+        return media.read_url(url, modality) if isinstance(url, str) else {"type": "uri", "modality": modality}
+    if kind == "binary":
+        mime_type = str(item.get("media_type") or "")
+        part = {"type": "blob", "modality": mime_type.partition("/")[0], "mime_type": mime_type}
+        return {**part, "content": item["binary_content"]} if "binary_content" in item else part
+    return {"type": kind, **{key: value for key, value in item.items() if key != "kind"}}
