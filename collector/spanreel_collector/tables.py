@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import marshal
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
@@ -19,18 +21,19 @@ class Tables:
     def __init__(self) -> None:
         self.messages: list[StoredMessage] = []
         self.tools: list[dict[str, Any]] = []
-        self._known_messages: dict[str, int] = {}
-        self._known_tools: dict[str, int] = {}
+        self._known_messages = _Known()
+        self._known_tools = _Known()
 
     def add_messages(self, messages: Iterable[Any]) -> list[int]:
         """The indexes of these messages."""
         indexes = []
         for message in messages:
-            key = json_text.canonical(message)
-            if key not in self._known_messages:
-                self._known_messages[key] = len(self.messages)
+            index = self._known_messages.find(message)
+            if index is None:
+                index = self._known_messages.add(message, len(self.messages))
+            if index == len(self.messages):
                 self.messages.append(StoredMessage.model_validate(_well_formed(json_text.plain(message))))
-            indexes.append(self._known_messages[key])
+            indexes.append(index)
         return indexes
 
     def add_input(self, record: ModelRecord) -> list[int]:
@@ -45,14 +48,47 @@ class Tables:
         """The indexes of these tool definitions."""
         indexes = []
         for tool in tools:
-            key = json_text.canonical(tool)
-            if key not in self._known_tools:
-                self._known_tools[key] = len(self.tools)
+            index = self._known_tools.find(tool)
+            if index is None:
+                index = self._known_tools.add(tool, len(self.tools))
+            if index == len(self.tools):
                 self.tools.append(
                     json_text.plain(tool) if isinstance(tool, dict) else {"type": "unknown", "value": tool}
                 )
-            indexes.append(self._known_tools[key])
+            indexes.append(index)
         return indexes
+
+
+class _Known:
+    """Values by their content, with their indexes. Most come again as they came before: those are found fast."""
+
+    def __init__(self) -> None:
+        self._alike: dict[bytes, int] = {}
+        self._equal: dict[bytes, int] = {}
+
+    def find(self, value: Any) -> int | None:
+        """The index of a value that came in these very words before."""
+        return self._alike.get(_digest(_words(value)))
+
+    def add(self, value: Any, index: int) -> int:
+        """The index of an equal value, in whatever order its keys stand; where there is none, it is this one's."""
+        text = json_text.canonical(value).encode("utf-8", "surrogatepass")
+        index = self._equal.setdefault(_digest(text), index)
+        self._alike[_digest(_words(value))] = index
+        return index
+
+
+def _words(value: Any) -> bytes:
+    """Bytes that are equal for values that came alike; no more is asked of them, and they are the fastest to be had."""
+    try:
+        return marshal.dumps(value, 0)
+    except ValueError:  # not of plain types alone
+        return repr(value).encode("utf-8", "surrogatepass")
+
+
+def _digest(data: bytes) -> bytes:
+    """What stands for a value in a table that would else hold all of a long conversation twice."""
+    return hashlib.blake2b(data, digest_size=16).digest()
 
 
 def _well_formed(message: Any) -> dict[str, Any]:

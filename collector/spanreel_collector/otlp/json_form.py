@@ -11,6 +11,7 @@ import binascii
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any, TypeVar
 
 from spanreel.model import Json
@@ -19,6 +20,7 @@ from spanreel_collector.span import Attributes, Batch, Fault, Origin, RawEvent, 
 DEEPEST_VALUE = 40
 """Levels of nested AnyValues that are read; each takes up to four levels of JSON."""
 _LARGEST = 2**64
+_HEX = re.compile("[0-9a-fA-F]*")
 
 _KINDS = {
     "SPAN_KIND_UNSPECIFIED": 0,
@@ -144,7 +146,7 @@ def _read_id(item: dict[str, Any], field: str, digits: int) -> str | None:
     value = _get(item, field)
     if value is None or value == "":
         return None
-    if not isinstance(value, str) or not re.fullmatch(f"[0-9a-fA-F]{{{digits}}}", value):
+    if not isinstance(value, str) or len(value) != digits or not _HEX.fullmatch(value):
         raise ValueError(
             f"{field} {str(value)[:60]!r} is not {digits} hex digits (OTLP/JSON writes ids in hex, not base64)"
         )
@@ -177,18 +179,18 @@ def _read_value(value: Any, depth: int) -> Json:
     if depth > DEEPEST_VALUE:
         raise ValueError(f"nested more than {DEEPEST_VALUE} levels deep")
     kind, content = next(iter(value.items()))
-    match _camel(kind):
-        case "stringValue" | "boolValue":
+    match kind:
+        case "stringValue" | "boolValue" | "string_value" | "bool_value":
             return content
-        case "intValue":
+        case "intValue" | "int_value":
             return None if content is None else _whole(content, "intValue")
-        case "doubleValue":
+        case "doubleValue" | "double_value":
             return None if content is None else _float(content)
-        case "bytesValue":
+        case "bytesValue" | "bytes_value":
             return _read_bytes(content)
-        case "arrayValue":
+        case "arrayValue" | "array_value":
             return [_read_value(item, depth + 1) for item in _list(content, "values")]
-        case "kvlistValue":
+        case "kvlistValue" | "kvlist_value":
             pairs = _objects(content, "values")
             return {str(pair.get("key", "")): _read_value(pair.get("value"), depth + 1) for pair in pairs}
         case _:
@@ -224,12 +226,9 @@ def _has(item: dict[str, Any], key: str) -> bool:
     return key in item or _snake(key) in item
 
 
+@cache
 def _snake(key: str) -> str:
     return re.sub("[A-Z]", lambda match: "_" + match.group().lower(), key)
-
-
-def _camel(key: str) -> str:
-    return re.sub("_([a-z])", lambda match: match.group(1).upper(), key)
 
 
 def _list(item: Any, key: str) -> list[Any]:

@@ -7,33 +7,36 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from spanreel.conventions import INPUT_MESSAGES, OUTPUT_MESSAGES, SYSTEM_INSTRUCTIONS, TOOL_DEFINITIONS
-from spanreel_collector.span import Attributes, Batch
+from spanreel_collector.span import Batch, RawLog, RawSpan
 
 LARGEST = 64 * 1024 * 1024
 """Bytes of one referenced file that are read; a larger one is left alone."""
-_REFERRED = (INPUT_MESSAGES, OUTPUT_MESSAGES, SYSTEM_INSTRUCTIONS, TOOL_DEFINITIONS)
+_REFERRED = {name: f"{name}_ref" for name in (INPUT_MESSAGES, OUTPUT_MESSAGES, SYSTEM_INSTRUCTIONS, TOOL_DEFINITIONS)}
+
+Item = TypeVar("Item", RawSpan, RawLog)
 
 
 def resolve(batch: Batch, folder: Path) -> Batch:
     """The batch with the content of referenced files in the attributes that would have held it."""
     return replace(
         batch,
-        spans=tuple(replace(span, attributes=_resolved(span.attributes, folder)) for span in batch.spans),
-        logs=tuple(replace(log, attributes=_resolved(log.attributes, folder)) for log in batch.logs),
+        spans=tuple(_resolved(span, folder) for span in batch.spans),
+        logs=tuple(_resolved(log, folder) for log in batch.logs),
     )
 
 
-def _resolved(attributes: Attributes, folder: Path) -> Attributes:
-    found = {}
-    for name in _REFERRED:
-        reference = attributes.get(f"{name}_ref")
+def _resolved(item: Item, folder: Path) -> Item:
+    attributes, found = item.attributes, {}
+    for name, reference_name in _REFERRED.items():
+        reference = attributes.get(reference_name)
         if isinstance(reference, str) and attributes.get(name) is None:
             content = _content(reference, folder)
             if content is not None:
                 found[name] = content
-    return {**attributes, **found} if found else attributes
+    return replace(item, attributes={**attributes, **found}) if found else item
 
 
 def _content(reference: str, folder: Path) -> str | None:
