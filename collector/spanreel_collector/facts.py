@@ -21,6 +21,7 @@ _TAGS = (names.SESSION_TAGS, "tag.tags", "langfuse.trace.tags")
 _USER_IDS_IN_METADATA = ("user_id", "userId", "user.id", "resourceId")
 _METADATA_PREFIXES = (
     "ai.telemetry.metadata.",
+    "ai.settings.context.",
     "mastra.metadata.",
     "traceloop.association.properties.",
     "langsmith.metadata.",
@@ -38,7 +39,7 @@ def read_session(span: RawSpan) -> SessionInfo:
         id=read_session_id(attributes, metadata),
         user_id=values.text(attributes, names.USER_ID) or values.text(metadata, *_USER_IDS_IN_METADATA),
         name=values.text(attributes, names.SESSION_NAME),
-        tags=tuple(tag for key in _TAGS for tag in values.texts(attributes, key)),
+        tags=tuple(tag for key in _TAGS if key in attributes for tag in values.texts(attributes, key)),
         metadata=metadata,
     )
 
@@ -76,7 +77,7 @@ def _prefixed(attributes: Attributes) -> dict[str, Json]:
 
 def _metadata(attributes: Attributes, key: str) -> dict[str, Json]:
     """The user's metadata under a key, without what LangChain puts beside it for each of its steps."""
-    found = values.members(attributes.get(key))
+    found = values.members(attributes[key]) if key in attributes else {}
     return {name: value for name, value in found.items() if not name.startswith(_STEPS_OWN)}
 
 

@@ -83,14 +83,16 @@ def prune(text: str) -> str:
 
 def plain(value: Json) -> Json:
     """The value as it can stand in a document: bytes as ``{"base64": text}``, NaN and infinities as their names."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict):
+        return {key: item if type(item) is str else plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [item if type(item) is str else plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return _NAMES.get(value, "NaN")
     if isinstance(value, bytes):
         return {"base64": base64.b64encode(value).decode("ascii")}
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [plain(item) for item in value]
     return value
 
 

@@ -110,7 +110,7 @@ def timestamp(nanoseconds: int) -> str | None:
     if nanoseconds <= 0:
         return None
     seconds, rest = divmod(nanoseconds, 1_000_000_000)
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest:09}Z"
+    return f"{datetime.fromtimestamp(seconds, UTC).isoformat()[:19]}.{rest:09}Z"
 
 
 def error_info(error: Error | None) -> ErrorInfo | None:
