@@ -39,7 +39,7 @@ def write_model_call(placed: Placed, tables: Tables) -> ModelCall:
         streamed=request.stream or bool(answer and answer.streamed),
         complete=answer.complete if answer else True,
         chunks=json_text.plain([list(chunk) for chunk in answer.chunks]) if answer else [],
-        attempts=[_attempt(one) for one in (*placed.earlier, placed)] if record.call_id else [],
+        attempts=[_attempt(one) for one in (*placed.earlier, placed)] if record.call_id or placed.earlier else [],
         request_fields=json_text.plain(dict(request.provider_fields)),
         provider_fields=json_text.plain(dict(answer.provider_fields)) if answer else {},
         raw_request=record.raw_request,

@@ -17,7 +17,8 @@ from spanreel_collector.folding import (
 )
 from spanreel_collector.histories import chain_deltas
 from spanreel_collector.merging import fill_run
-from spanreel_collector.rounds import chain_responses, recover_rounds, share_tools, split_rounds
+from spanreel_collector.retries import fold_retries
+from spanreel_collector.rounds import chain_responses, recover_rounds, share_tools, split_rounds, unfold_tools
 from spanreel_collector.span import RawLog, RawSpan
 from spanreel_collector.steps import drop_lone_servers, settle_steps
 from spanreel_collector.trace import Placed, Trace, moved
@@ -132,10 +133,12 @@ REPAIRS: tuple[Callable[[Trace], Trace], ...] = (
     fold_second_views,
     fold_beside,
     fold_attempts,
+    fold_retries,
     fold_nested_tools,
     fold_native_runs,
     fold_wrappers,
     recover_rounds,
+    unfold_tools,
     split_rounds,
     share_tools,
     chain_deltas,

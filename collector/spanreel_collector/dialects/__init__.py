@@ -21,6 +21,7 @@ from spanreel_collector.dialects import (
     spanreel,
     traceloop,
     vercel,
+    vercel_otel,
 )
 from spanreel_collector.span import RawLog, RawSpan
 
@@ -51,6 +52,7 @@ DIALECTS: tuple[Dialect, ...] = (
     claude_code,
     mastra,
     vercel,
+    vercel_otel,
     pydantic_ai,
     traceloop,
     genai,
@@ -65,6 +67,7 @@ OF_THE_CONVENTIONS: tuple[Dialect, ...] = (
     mlflow,
     litellm,
     mastra,
+    vercel_otel,
     traceloop,
 )
 
