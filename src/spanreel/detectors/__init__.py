@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from typing import Final
 
+from spanreel.detectors.addresses import EMAIL, IPV4, IPV6
 from spanreel.detectors.assignments import ASSIGNMENT
-from spanreel.detectors.credentials import BASIC, BEARER, HEADER, JWT, PRIVATE_KEY, SIGNED_URL, URL_PASSWORD
+from spanreel.detectors.credentials import (
+    BASIC,
+    BEARER,
+    HEADER,
+    JWT,
+    PRIVATE_KEY,
+    SESSION_COOKIE,
+    SIGNED_URL,
+    URL_PASSWORD,
+)
 from spanreel.detectors.finding import MASK, PLACEHOLDER, Detector, Find, Finding, Found, Kind
-from spanreel.detectors.keys import PROVIDER_KEY
+from spanreel.detectors.keys import KEYS_WITHIN, PROVIDER_KEY, WEBHOOK
+from spanreel.detectors.numbers import CARD, IBAN, SSN
+from spanreel.detectors.phones import PHONE
+from spanreel.detectors.prose import SPOKEN
 from spanreel.detectors.searching import Search, find_all, make_search, places_in
 
 DETECTORS: Final = (
@@ -19,8 +32,20 @@ DETECTORS: Final = (
     BASIC,
     JWT,
     PROVIDER_KEY,
+    *KEYS_WITHIN,
+    WEBHOOK,
     SIGNED_URL,
+    SESSION_COOKIE,
     ASSIGNMENT,
+    SPOKEN,
+    EMAIL,
+    IBAN,
+    CARD,
+    SSN,
+    IPV6,
+    IPV4,
+    # Last: other numbers look like telephone numbers too.
+    PHONE,
 )
 
 __all__ = [

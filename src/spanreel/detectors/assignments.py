@@ -8,6 +8,7 @@ from typing import Final
 
 from spanreel.credential_names import is_credential_name
 from spanreel.detectors.finding import Detector, Found, Kind
+from spanreel.detectors.harmless import is_code, is_placeholder, is_prose, is_type
 
 _NAME: Final = re.compile(
     r"(?P<name>(?i:key|secret|pass|pwd|token|bearer|jwt|credential|authorization|cookie|signature|conn"
@@ -24,24 +25,6 @@ _VALUE: Final = re.compile(
     r"|(?<=[^<({\[])[({\[]|[,;)}\]](?![\s,;)}\]\"'\\]|\Z|[\w .-]{1,40}[=:]))++))"
 )
 _NAME_BEFORE_REVERSED: Final = re.compile(r"[A-Za-z0-9_.-]*")
-_HARMLESS_VALUES: Final = frozenset(
-    {
-        "",
-        "none",
-        "null",
-        "nil",
-        "true",
-        "false",
-        "undefined",
-        "str",
-        "string",
-        "bytes",
-        "int",
-        "bool",
-        "optional",
-        "any",
-    }
-)
 
 
 def _find_assignments(text: str, places: Sequence[int]) -> list[Found]:
@@ -57,7 +40,7 @@ def _find_assignments(text: str, places: Sequence[int]) -> list[Found]:
         if value is None:
             continue
         group = "quoted" if value["bare"] is None else "bare"
-        if _is_harmless(value[group], match["name"]):
+        if _is_harmless(text, match, value, group):
             continue
         found.append(Found(*value.span(group)))
         position = value.end(group)
@@ -72,9 +55,20 @@ def _names_a_credential(text: str, match: re.Match[str]) -> bool:
     return is_credential_name(name) and (not match["separator"].isspace() or name.startswith("--"))
 
 
-def _is_harmless(value: str, name: str) -> bool:
-    """Whether the value is a word of a programming language, or a count of the tokens of language models."""
-    return value.lower() in _HARMLESS_VALUES or (value.isdecimal() and name.lower().endswith("token"))
+def _is_harmless(text: str, name: re.Match[str], found: re.Match[str], group: str) -> bool:
+    """Whether the value is a type, a placeholder, a count of the tokens of language models or, bare, code or prose."""
+    value = found[group]
+    if not value or is_type(value) or is_placeholder(value):
+        return True
+    if value.isdecimal() and name["name"].lower().endswith("token"):
+        return True
+    if group == "quoted":
+        return False
+    start, end = found.span("bare")
+    if text[start - 1 : start] in {"{", "<"} and text[end : end + 1] in {"}", ">"} and name["separator"] != ">":
+        return True  # {token}, <your-token>
+    apart = name["separator"][-1:].isspace()
+    return (apart and is_prose(value, text, end)) or is_code(value, name["name"])
 
 
 ASSIGNMENT: Final = Detector(

@@ -11,12 +11,14 @@ import re
 from typing import Final
 
 from spanreel.detectors.finding import Detector, Kind
+from spanreel.detectors.harmless import is_code, is_placeholder, is_type, is_word
 from spanreel.detectors.matching import matching
+from spanreel.detectors.prose import looks_random
 
 JWT: Final = Detector(
     "JWT",
     Kind.CREDENTIAL,
-    ("eyj",),
+    ("eyJ",),
     # The start may not stand inside a run of its own alphabet: each run is then tried once.
     matching(r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt]))eyJ[A-Za-z0-9_-]{5,}+\.[A-Za-z0-9_-]{5,}+(?:\.[A-Za-z0-9_-]*+)*+"),
 )
@@ -32,14 +34,37 @@ PRIVATE_KEY: Final = Detector(
     ),
 )
 
+
+def _is_no_placeholder(match: re.Match[str]) -> bool:
+    return not is_placeholder(match["value"])
+
+
 URL_PASSWORD: Final = Detector(
     "password in a URL",
     Kind.CREDENTIAL,
     ("://",),
     matching(
         r"://[^/\s:@\"'?#\\]{0,256}+:(?P<value>[^/\s?#\"'\\]{1,512})(?=@)",
+        _is_no_placeholder,
     ),
 )
+
+_SCHEME: Final = re.compile(r"(?i:bearer|basic|token|digest|apikey|key)[ \t]+")
+
+
+def _is_header_value(match: re.Match[str]) -> bool:
+    """Not a sentence about the header, nor what a program puts there from a variable."""
+    value = match["value"].strip()
+    bare = value[scheme.end() :] if (scheme := _SCHEME.match(value)) else value
+    if not bare or is_placeholder(bare) or is_type(bare.rstrip(",;)}]")):
+        return False
+    words = bare.split()
+    if match[0][:6].lower() == "cookie":
+        return "=" in value or (len(words) == 1 and not words[0].isalpha())
+    return not (is_word(words[0].rstrip(",.;")) or is_code(words[0], "authorization")) or any(
+        looks_random(word) for word in words
+    )
+
 
 HEADER: Final = Detector(
     "header",
@@ -48,15 +73,20 @@ HEADER: Final = Detector(
     # The value of these headers is several words; it ends where the line or the quotes do.
     matching(
         r"(?i:authorization|(?<![A-Za-z])cookie)"
-        r"[\"'\\]{0,4}+[ \t]{0,8}+[:=][ \t]{0,8}+[\"'\\]{0,4}+(?!\[redacted[]:])(?P<value>[^\"'\\\r\n]+)",
+        r"[\"'\\\]]{0,4}+[ \t]{0,8}+[:=][ \t]{0,8}+(?:[fbru]{1,2}(?=[\"']))?[\"'\\]{0,4}+(?!\[redacted[]:])"
+        r"(?P<value>[^\"'\\\r\n]+)",
+        _is_header_value,
     ),
 )
 
 
+_WORDS_JOINED: Final = re.compile(r"[A-Za-z]?[a-z]+(?:[._/+=-][A-Za-z]?[a-z]+)+")
+
+
 def _is_token(match: re.Match[str]) -> bool:
-    """Words of prose after "bearer" stay: a token has a digit or a sign in it, or is longer than words are."""
-    value = match["value"]
-    return len(value) >= 20 or not value.isalpha()
+    """Words of prose after "bearer" stay: a token has a digit in it, or is longer than words are."""
+    value = match["value"].rstrip(".")
+    return any(map(str.isdigit, value)) or (len(value) >= 20 and _WORDS_JOINED.fullmatch(value) is None)
 
 
 BEARER: Final = Detector(
@@ -90,4 +120,17 @@ SIGNED_URL: Final = Detector(
     ("sig=", "key="),
     # In a query these short names are a signature (Azure) and a key (Google); elsewhere they may be anything.
     matching(r"(?<=[?&])(?i:sig|key)=(?!\[redacted[]:])(?P<value>[^&#\s\"'<>\\]{16,}+)"),
+)
+
+
+def _is_cookie(match: re.Match[str]) -> bool:
+    return any(map(str.isdigit, match["value"]))
+
+
+SESSION_COOKIE: Final = Detector(
+    "session cookie",
+    Kind.CREDENTIAL,
+    # By the names that web frameworks give it, where it stands without its header.
+    ("phpsessid=", "jsessionid=", "sessionid=", "connect.sid=", "asp.net_sessionid=", "laravel_session=", "csrftoken="),
+    matching(r"(?<![A-Za-z0-9_-])(?i:[a-z_.]+)=(?P<value>[A-Za-z0-9%._+/:-]{16,}={0,2})", _is_cookie),
 )

@@ -1,105 +1,164 @@
 """Looking through text with many detectors at once, in time linear in its length.
 
 Fragments are looked for first, and patterns tried only there: a pattern searched for through a long text would hold the
-interpreter's lock, and delay the streams of the program that is recorded.
+interpreter's lock, and delay the streams of the program that is recorded. The searches are those that end in the C
+library's `memchr`: for a sign that is rare in text, or for a few letters.
 """
 
 from __future__ import annotations
 
 import re
 import string
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from spanreel.detectors.finding import PLACEHOLDER, Detector, Finding, Found
+from spanreel.detectors.finding import PLACEHOLDER, Detector, Finding
 
-_SHORT: Final = 400
+_FOLD: Final = bytes.maketrans(
+    (string.ascii_uppercase + "123456789").encode(), (string.ascii_lowercase + "000000000").encode()
+)
+_SIGNS: Final = b"_-.:/=@~$+AKJjzkqx"
+"""Characters so rare in text that it is faster to look for one of them, and around it, than for each fragment."""
+
+Owners = tuple[int, ...]
+"""The ranks of the detectors that want to know a place."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sign:
+    """A pattern that starts with a rare character, and matches where one of some fragments stands around it.
+
+    By the number of its group: how many characters of fragments end there, and whose these are.
+    """
+
+    pattern: re.Pattern[bytes]
+    folded: bool
+    groups: tuple[tuple[tuple[int, int], ...], ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Search:
     """Detectors, ready to look through text; where findings overlap, the first of them names the whole.
 
-    Text in which neither ``fragments`` stand nor ``shapes`` match holds nothing. ``gate`` matches any of both;
-    ``breaks`` makes spaces of the signs that stand in no fragment.
+    ``words`` are fragments without a rare character, ``signs`` find the others; ``always`` are the detectors that have
+    neither fragments nor a shape.
     """
 
     detectors: tuple[Detector, ...]
-    fragments: tuple[bytes, ...]
-    shapes: tuple[re.Pattern[bytes], ...]
-    gate: re.Pattern[bytes]
-    breaks: bytes
-
-
-Places = dict[object, list[int]]
-"""By fragment or shape, where it stands."""
+    words: tuple[tuple[bytes, Owners], ...]
+    signs: tuple[_Sign, ...]
+    shapes: tuple[tuple[re.Pattern[bytes], Owners], ...]
+    always: Owners
 
 
 def make_search(detectors: Sequence[Detector]) -> Search:
     """The search with these detectors, those that come first before the others."""
-    fragments = tuple(dict.fromkeys(fragment.encode() for detector in detectors for fragment in detector.fragments))
-    shapes = tuple(dict.fromkeys(detector.shape for detector in detectors if detector.shape is not None))
-    inside = set(b"".join(fragments))
-    signs = bytes(sign for sign in string.punctuation.encode() if sign not in inside)
-    gate = b"|".join([*map(re.escape, fragments), *(shape.pattern for shape in shapes)])
-    if any(not detector.fragments and detector.shape is None for detector in detectors):
-        gate = b""
-    return Search(tuple(detectors), fragments, shapes, re.compile(gate), bytes.maketrans(signs, b" " * len(signs)))
+    owners: dict[bytes, Owners] = defaultdict(tuple)
+    shapes: dict[re.Pattern[bytes], Owners] = defaultdict(tuple)
+    always = []
+    for rank, detector in enumerate(detectors):
+        for fragment in detector.fragments:
+            owners[_folded(fragment)] += (rank,)
+        if detector.shape is not None:
+            shapes[detector.shape] += (rank,)
+        elif not detector.fragments:
+            always.append(rank)
+    signs: dict[int, dict[bytes, Owners]] = defaultdict(dict)
+    words = []
+    for folded, ranks in owners.items():
+        rare = next((sign for sign in _SIGNS if sign in folded), None)
+        if rare is None:
+            words.append((folded, ranks))
+        else:
+            signs[rare][folded] = ranks
+    patterns = tuple(_sign_pattern(bytes([sign]), fragments) for sign, fragments in signs.items())
+    return Search(tuple(detectors), tuple(words), patterns, tuple(shapes.items()), tuple(always))
 
 
 def places_in(text: str, search: Search) -> list[int]:
     """The places in the text around which something may be found, in order; it is clean where there are none."""
-    return sorted({place for places in _places(_lowered(text), search).values() for place in places})
+    places = _places(text, search)
+    return sorted(set().union(*places.values())) if places else []
 
 
 def find_all(text: str, search: Search) -> list[Finding]:
     """What the detectors find, in order and not overlapping; placeholders, and what stands in them, are not found."""
-    places = _places(_lowered(text), search)
-    found = []
-    for rank, detector in enumerate(search.detectors if places else ()):
-        keys = (detector.shape, *(fragment.encode() for fragment in detector.fragments))
-        here = sorted(place for key in keys for place in places.get(key, ()))
-        if here or (not detector.fragments and detector.shape is None):
-            found += [(one.start, one.end, rank) for one in detector.find(text, here)]
+    found = [
+        (one.start, one.end, rank)
+        for rank, places in sorted(_places(text, search).items())
+        for one in search.detectors[rank].find(text, sorted(places))
+    ]
     if not found:
         return []
     return [Finding(start, end, search.detectors[rank]) for start, end, rank in _spared(text, _merged(found))]
 
 
-def _lowered(text: str) -> bytes:
-    """The text in lower case and ASCII, byte by character, so that places stay."""
-    return text.encode("ascii", "replace").lower()
+def _folded(fragment: str) -> bytes:
+    """As it stands in folded text; with capitals, as it stands in text that is not."""
+    encoded = fragment.encode("ascii")
+    return encoded.translate(_FOLD) if fragment == fragment.lower() else encoded
 
 
-def _places(lowered: bytes, search: Search) -> Places:
-    """Where fragments and shapes stand.
+def _sign_pattern(sign: bytes, fragments: Mapping[bytes, Owners]) -> _Sign:
+    """What finds the sign where one of these fragments stands around it; the longest before those that end it."""
+    heads = {fragment: fragment[: fragment.rindex(sign) + 1] for fragment in fragments}
+    alike: dict[tuple[int, bytes, Owners], list[bytes]] = defaultdict(list)
+    for fragment, owners in fragments.items():
+        alike[-len(heads[fragment]), fragment[len(heads[fragment]) :], owners].append(heads[fragment])
+    branches: list[bytes] = []
+    groups: list[tuple[tuple[int, int], ...]] = [()]
+    for (_, tail, _), group in sorted(alike.items()):
+        branches.append(b"(?<=" + b"|".join(map(_any, group)) + b")(?=" + re.escape(tail) + b")()")
+        ends = {
+            (len(head), fragments[fragment])
+            for fragment, head in heads.items()
+            if any(_may_end(longer, head) for longer in group)
+        }
+        groups.append(tuple((length, rank) for length, ranks in sorted(ends) for rank in ranks))
+    return _Sign(re.compile(re.escape(sign) + b"(?:" + b"|".join(branches) + b")"), not sign.isupper(), tuple(groups))
 
-    For short text one pattern is faster than many searches. Of long text each word is searched once.
-    """
-    if len(lowered) < _SHORT:
-        if search.gate.search(lowered) is None:
-            return {}
-        words = lowered
-    else:
-        words = b"\n".join(set(lowered.translate(search.breaks).split()))
-    places: Places = {fragment: _places_of(fragment, lowered) for fragment in search.fragments if fragment in words}
-    for shape in search.shapes:
-        matches = [match.start() for match in shape.finditer(lowered)]
-        if matches:
-            places[shape] = matches
-    if not places and search.gate.pattern == b"":
-        places[None] = [0]
+
+def _may_end(longer: bytes, head: bytes) -> bool:
+    return len(head) <= len(longer) and all(
+        one == other or b"?"[0] in {one, other} for one, other in zip(longer[::-1], head[::-1], strict=False)
+    )
+
+
+def _any(fragment: bytes) -> bytes:
+    """The pattern of a fragment, in which a question mark stands for any character."""
+    return re.escape(fragment).replace(rb"\?", b".")
+
+
+def _places(text: str, search: Search) -> dict[int, list[int]]:
+    """By the rank of the detector, the places where it has to look."""
+    plain = text.encode("ascii", "replace")  # a byte a character, so that places stay
+    folded = plain.translate(_FOLD)
+    places: dict[int, list[int]] = defaultdict(list)
+    for fragment, owners in search.words:
+        if fragment in folded:
+            here = list(_places_of(fragment, folded))
+            for rank in owners:
+                places[rank] += here
+    for sign in search.signs:
+        for match in sign.pattern.finditer(folded if sign.folded else plain):
+            for length, rank in sign.groups[match.lastindex or 0]:
+                places[rank].append(match.end() - length)
+    for shape, owners in search.shapes:
+        here = [match.start() for match in shape.finditer(folded)]
+        for rank in owners if here else ():
+            places[rank] += here
+    for rank in search.always:
+        places[rank].append(0)
     return places
 
 
-def _places_of(fragment: bytes, lowered: bytes) -> list[int]:
-    places = []
-    place = lowered.find(fragment)
+def _places_of(fragment: bytes, folded: bytes) -> Iterator[int]:
+    place = folded.find(fragment)
     while place >= 0:
-        places.append(place)
-        place = lowered.find(fragment, place + 1)
-    return places
+        yield place
+        place = folded.find(fragment, place + 1)
 
 
 def _merged(found: Iterable[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
@@ -116,22 +175,22 @@ def _merged(found: Iterable[tuple[int, int, int]]) -> list[tuple[int, int, int]]
 
 def _spared(text: str, found: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
     """The findings without those in placeholders, and without the parts of placeholders at their ends."""
-    placeholders = [Found(*match.span()) for match in PLACEHOLDER.finditer(text)]
+    placeholders = [match.span() for match in PLACEHOLDER.finditer(text)]
     if not placeholders:
         return found
     spared = []
     following = 0
     for start, end, rank in found:
-        while following < len(placeholders) and placeholders[following].end <= start:
+        while following < len(placeholders) and placeholders[following][1] <= start:
             following += 1
-        inside, index = [], following
-        while index < len(placeholders) and placeholders[index].start < end:
-            inside.append(placeholders[index])
-            index += 1
-        if inside and inside[0].start < start:
-            start = inside.pop(0).end  # noqa: PLW2901 -- the finding, cut
-        if inside and inside[-1].end > end:
-            end = inside.pop().start  # noqa: PLW2901 -- the finding, cut
+        first, last = following, following
+        while last < len(placeholders) and placeholders[last][0] < end:
+            last += 1
+        inside = placeholders[first:last]
+        if inside and inside[0][0] < start:
+            start = inside.pop(0)[1]  # noqa: PLW2901 -- the finding, cut
+        if inside and inside[-1][1] > end:
+            end = inside.pop()[0]  # noqa: PLW2901 -- the finding, cut
         if start < end and (not inside or _says_more(text[start:end])):
             spared.append((start, end, rank))
     return spared
