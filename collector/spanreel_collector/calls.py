@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from spanreel.loss_markers import find_loss
 from spanreel.model import Fidelity, Json, ModelRecord, Status, ToolKind, ToolRecord
 from spanreel.session import Attempt, ModelCall, RequestedBy, ToolCall
 from spanreel_collector import json_text, requests
+from spanreel_collector.dialects.spanreel import NAME as OURS
 from spanreel_collector.requests import Asked
 from spanreel_collector.tables import Tables, error_info, timestamp, usage_info
 from spanreel_collector.trace import Placed
@@ -77,9 +79,12 @@ def write_tool_call(placed: Placed, request: Asked | None, models: list[Placed])
     arguments, result = record.arguments, record.result
     if request is not None and fidelity.get("arguments") is Fidelity.ABSENT:
         arguments, fidelity["arguments"] = request.arguments, Fidelity.RECONSTRUCTED
-    if request is not None and fidelity.get("result") is Fidelity.ABSENT:
+    state = fidelity.get("result")
+    # What another recorder lost on the tool's span may stand whole in what the model was told.
+    lost = placed.dialect != OURS and state in (Fidelity.TRUNCATED, Fidelity.REDACTED)
+    if request is not None and (state is Fidelity.ABSENT or lost):
         told = requests.answer_to(request, models)
-        if told is not requests.MISSING:
+        if told is not requests.MISSING and not (lost and find_loss(told)):
             result, fidelity["result"] = told, Fidelity.RECONSTRUCTED
     if request is not None:
         arguments = _by_name(arguments, request.arguments)

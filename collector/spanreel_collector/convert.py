@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from pydantic import ValidationError
 
+from spanreel.loss_markers import note_losses
 from spanreel.model import Record
 from spanreel.session import Session
 from spanreel_collector import dialects
@@ -100,11 +101,15 @@ def convert_cluster(
     if tally.account is not None:
         for one in finished:
             tally.account.add_session(one.session)
-    documents = tuple(
-        Document(*one.began, one.session.key.kind, one.session.key.value, one.session.id, write(one.session))
-        for one in finished
-    )
-    return Part(cluster.names, documents, tally, frozenset(heads), frozenset(tails)), finished
+    documents = []
+    for one in finished:
+        session = one.session
+        named = (session.key.kind, session.key.value, session.id, len(session.runs))
+        try:
+            documents.append(Document(*one.began, *named, write(session)))
+        except Exception as error:  # noqa: BLE001 - as in _place: a bad session costs only itself
+            tally.add([Fault(f"session of {session.key.kind} {session.key.value!r}", said(error))], {})
+    return Part(cluster.names, tuple(documents), tally, frozenset(heads), frozenset(tails)), finished
 
 
 def _read_trace(trace: str, spans: Mapping[int, RawSpan], logs: list[RawLog], tally: Tally) -> Trace:
@@ -137,7 +142,11 @@ def _place(span: RawSpan, arrival: int, tally: Tally) -> Placed:
     record: Record | None = None
     for dialect in spoken:
         try:
-            record = join_views(record, dialect.read(span))
+            read = dialect.read(span)
+            # What we lost ourselves, our spans say themselves.
+            if read is not None and dialect is not dialects.spanreel:
+                read = note_losses(read)
+            record = join_views(record, read)
         except Exception as error:  # noqa: BLE001 a dialect reads what strangers wrote: a bad span costs only itself
             reason = f"not readable as {dialect.NAME}: {type(error).__name__}: {error}"
             tally.add([Fault(f"{span.place} ({span.name!r})", reason)], {})

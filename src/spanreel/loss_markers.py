@@ -14,11 +14,26 @@ from spanreel import json_text
 from spanreel.model import Answer, Fidelity, ModelRecord, Record, RunRecord, ToolRecord
 
 DEPTH: Final = 64
+MASK: Final = "[redacted]"
+"""What our own policies put in the place of what they mask (`detectors.MASK`), and others put too."""
 
 
-def find_loss(value: Any) -> Fidelity | None:
-    """The gravest loss that a value of another recorder tells of, at any depth and in JSON text; None: none."""
-    return _find(value, DEPTH)
+def find_loss(value: Any, *, ours: bool = False) -> Fidelity | None:
+    """The gravest loss that a value of another recorder tells of, at any depth and in JSON text; None: none.
+
+    ``ours``: a policy of ours has been applied too, so that a bare ``[redacted]`` is its mask.
+    """
+    return _find(value, DEPTH, ours)
+
+
+def is_lost(state: Fidelity | None, value: Any, *, ours: bool) -> bool:
+    """Whether a field of this state and value is neither to be compared nor to be served.
+
+    What another redacted is equal to all else that he redacted, and is no answer; what we redacted has kept its place.
+    """
+    if state in (Fidelity.TRUNCATED, Fidelity.ABSENT):
+        return True
+    return state is Fidelity.REDACTED and find_loss(value, ours=ours) is not None
 
 
 def note_losses(record: Record) -> Record:
@@ -51,35 +66,39 @@ def note_losses(record: Record) -> Record:
     return replace(record, fidelity={**record.fidelity, **graver}) if graver else record
 
 
-def _find(value: Any, depth: int) -> Fidelity | None:
+def _find(value: Any, depth: int, ours: bool) -> Fidelity | None:
     if isinstance(value, str):
-        return _of_text(value, depth)
+        return _of_text(value, depth, ours)
     if depth == 0:
         return Fidelity.TRUNCATED
     gravest: Fidelity | None = None
     if isinstance(value, Mapping):
-        if not _CUT_KEYS.isdisjoint(value) and any(value.get(key) for key in _CUT_KEYS):
+        if any(value.get(key) for key in _CUT_KEYS.intersection(value)):
             gravest = Fidelity.TRUNCATED
         for key, item in value.items():
-            gravest = _graver(gravest, _find(item, depth - 1) or _find(key, 0))
+            gravest = _graver(gravest, _find(item, depth - 1, ours) or _find(key, 0, ours))
     elif isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
         for item in value:
-            gravest = _graver(gravest, _find(item, depth - 1))
+            gravest = _graver(gravest, _find(item, depth - 1, ours))
     return gravest
 
 
-def _of_text(text: str, depth: int) -> Fidelity | None:
+def _of_text(text: str, depth: int, ours: bool) -> Fidelity | None:
     if not any(sign in text for sign in _SIGNS):
         return None
     whole = text.strip().strip("\"'")
-    if _CUT.search(text[-_END:]) or _LOST.fullmatch(whole):
+    if _CUT.search(text[-_END:]) or (len(whole) <= _END and _LOST.fullmatch(whole)):
         return Fidelity.TRUNCATED
     if whole[:1] in {"{", "["} and depth:
         try:
-            return _find(json_text.decode(text), depth - 1)
+            return _find(json_text.decode(text), depth - 1, ours)
         except ValueError:
             pass  # text after all
-    return Fidelity.REDACTED if _REDACTED.search(text) or _REDACTED_WHOLE.fullmatch(whole) else None
+    if any(word in text for word in _REDACTION_WORDS) and _REDACTED.search(text):
+        return Fidelity.REDACTED
+    if len(whole) <= _END and _REDACTED_WHOLE.fullmatch(whole) and not (ours and whole == MASK):
+        return Fidelity.REDACTED
+    return None
 
 
 def _graver(one: Fidelity | None, other: Fidelity | None) -> Fidelity | None:
@@ -139,6 +158,9 @@ _REDACTED: Final = re.compile(
 )
 """Where these stand, something was redacted by another, who says nothing of what it was."""
 
+_REDACTION_WORDS: Final = ("REDACT", "Scrubbed", "iltered", "FILTERED", "redacted due", "__MASKED__")
+"""One of these stands in what the pattern finds, which is not for every text."""
+
 _REDACTED_WHOLE: Final = re.compile(
     r"""
       \[redacted\] | <redacted> | \(redacted\) | redacted | \[masked\] | <masked> | \[hidden\] | \[scrubbed\]
@@ -151,5 +173,7 @@ _REDACTED_WHOLE: Final = re.compile(
 """What is this and nothing else; inside of other text these words mean themselves."""
 
 _QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.){3,120})"')
-_CUT_KEYS: Final = frozenset({"__truncated", "_kitaru_truncated", "__kitaru_capture__", "__truncated__", "_truncated"})
+_CUT_KEYS: Final = frozenset(
+    {"__truncated", "_kitaru_truncated", "__kitaru_capture__", "__truncated__", "_truncated", "…"}
+)
 """Members that say of their object that it was cut."""

@@ -6,7 +6,6 @@ Equal: key order, ``2`` and ``2.0``, tuple and list, defaults filled or not. Dif
 
 from __future__ import annotations
 
-import hashlib
 import json
 import unicodedata
 from collections.abc import Iterator, Mapping
@@ -14,6 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
+from spanreel.binary import without_binary
 from spanreel.json_text import without_surrogates
 from spanreel.model import Json
 from spanreel.snapshot import snapshot
@@ -44,17 +44,19 @@ class Difference:
 
 def canonical(value: Any) -> Json:
     """Any value in canonical form."""
-    return canonical_json(snapshot(value).value)
+    return canonical_json(without_binary(snapshot(value).value))
 
 
 def canonical_json(value: Json) -> Json:
-    """A JSON value in canonical form."""
+    """A JSON value in canonical form. Binary content is its stand-in, as recordings keep it."""
+    return _canonical(without_binary(value))
+
+
+def _canonical(value: Json) -> Json:
     if isinstance(value, dict):
-        if len(value) == 1 and isinstance(value.get("$bytes"), str):
-            return {"$digest": hashlib.sha256(value["$bytes"].encode()).hexdigest()}
-        return {unicodedata.normalize("NFC", key): canonical_json(value[key]) for key in sorted(value)}
+        return {unicodedata.normalize("NFC", key): _canonical(value[key]) for key in sorted(value)}
     if isinstance(value, list):
-        return [canonical_json(item) for item in value]
+        return [_canonical(item) for item in value]
     if isinstance(value, float) and value.is_integer() and abs(value) < EXACT:
         return int(value)
     # Documents cannot hold half a surrogate pair, so that the recorded side has lost it.

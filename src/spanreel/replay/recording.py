@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from spanreel.loss_markers import is_lost
 from spanreel.model import Fidelity, Json, Status, ToolKind
 from spanreel.replay.canonical import canonical, canonical_arguments, text
 from spanreel.replay.identity import identity, request_of
@@ -60,10 +61,25 @@ class ModelSlot:
         """What makes a request this one."""
         return identity(request_of(self.session, self.call))
 
-    @property
+    @cached_property
     def lossy(self) -> bool:
         """Whether too little of the request is left to know it again."""
-        return self.call.fidelity.get("input") in LOST
+        state = self.call.fidelity.get("input")
+        messages = [self.session.messages[number].parts for number in self.call.input]
+        return is_lost(state, messages, ours=_is_ours(self.session))
+
+    @cached_property
+    def answer_lost(self) -> bool:
+        """Whether too little of the answer is left to serve it; what it asked tools with is part of it."""
+        messages = [self.session.messages[number].parts for number in self.call.output]
+        states = [self.call.fidelity.get(name) for name in ("output", "arguments")]
+        ours = _is_ours(self.session)
+        return any(is_lost(state, messages, ours=ours) for state in states)
+
+    @property
+    def redacted(self) -> bool:
+        """Whether its answer, or what that asks tools with, is redacted."""
+        return any(self.call.fidelity.get(name) is Fidelity.REDACTED for name in ("output", "arguments"))
 
     @property
     def tools(self) -> Iterator[dict[str, Json]]:
@@ -83,12 +99,13 @@ class ModelSlot:
 
 @dataclass(eq=False)
 class ToolSlot:
-    """A recorded tool call; ``number`` and ``covered`` as for model calls."""
+    """A recorded tool call; ``number`` and ``covered`` as for model calls. ``ours``: a policy of ours was applied."""
 
     run: Run
     call: ToolCall
     number: int
     rank: Rank
+    ours: bool
     spent: bool = False
     covered: bool = False
     read: tuple[Json, Json, str] | None = None
@@ -104,10 +121,24 @@ class ToolSlot:
         """When it ended."""
         return instant(self.call.ended_at)
 
-    @property
+    @cached_property
     def lossy(self) -> bool:
         """Whether too little of the arguments is left to know the call again."""
-        return self.call.fidelity.get("arguments") in LOST
+        state = self.call.fidelity.get("arguments")
+        return is_lost(state, self.call.arguments, ours=self.ours)
+
+    @cached_property
+    def result_lost(self) -> bool:
+        """Whether too little of the result is left to serve it."""
+        state = self.call.fidelity.get("result")
+        if state is Fidelity.ABSENT:
+            return False
+        return is_lost(state, self.call.result, ours=self.ours)
+
+    @property
+    def redacted(self) -> bool:
+        """Whether its result is redacted."""
+        return self.call.fidelity.get("result") is Fidelity.REDACTED
 
     @property
     def asked_by(self) -> str | None:
@@ -228,7 +259,7 @@ class Recording:
                 slot = ModelSlot(self.session, run, call, number, rank)
                 scope.models.append(slot)
                 scope.learn(slot.tools)
-            scope.tools += _tool_slots(run, calls, place, len(scope.tools))
+            scope.tools += _tool_slots(self.session, run, calls, place, len(scope.tools))
         return scope
 
 
@@ -248,7 +279,12 @@ def answerable(call: ToolCall) -> bool:
     return call.executed and call.kind is not ToolKind.PROVIDER
 
 
-def _tool_slots(run: Run, models: list[ModelCall], place: int, before: int) -> list[ToolSlot]:
+def _is_ours(session: Session) -> bool:
+    """Whether a policy of ours was applied to the recording."""
+    return session.redaction.policy is not None
+
+
+def _tool_slots(session: Session, run: Run, models: list[ModelCall], place: int, before: int) -> list[ToolSlot]:
     turns: dict[str, int] = {call.id: turn.index for turn in run.turns for call in turn.tool_calls}
     order = {call.id: number for number, call in enumerate(models)}
 
@@ -265,4 +301,5 @@ def _tool_slots(run: Run, models: list[ModelCall], place: int, before: int) -> l
         return place, turn, 1_000_000, started, call.id
 
     calls = sorted((call for call in run.tool_calls() if answerable(call)), key=rank)
-    return [ToolSlot(run, call, number, rank(call)) for number, call in enumerate(calls, before + 1)]
+    ours = _is_ours(session)
+    return [ToolSlot(run, call, number, rank(call), ours) for number, call in enumerate(calls, before + 1)]
