@@ -99,7 +99,7 @@ class ModelSlot:
 
 @dataclass(eq=False)
 class ToolSlot:
-    """A recorded tool call; ``number`` and ``covered`` as for model calls. ``ours``: a policy of ours was applied."""
+    """A recorded tool call; ``number`` and ``covered`` as for model calls. ``ours``: recorded, or redacted, by us."""
 
     run: Run
     call: ToolCall
@@ -280,8 +280,8 @@ def answerable(call: ToolCall) -> bool:
 
 
 def _is_ours(session: Session) -> bool:
-    """Whether a policy of ours was applied to the recording."""
-    return session.redaction.policy is not None
+    """Whether we have recorded the session, or a policy of ours was applied to it."""
+    return session.origin != "imported" or session.redaction.policy is not None
 
 
 def _tool_slots(session: Session, run: Run, models: list[ModelCall], place: int, before: int) -> list[ToolSlot]:
