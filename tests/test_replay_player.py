@@ -20,6 +20,7 @@ from spanreel.errors import ReplayStop
 from spanreel.model import Error, ErrorCategory, Status
 from spanreel.point import RecordedError, ToolRequest
 from spanreel.protocols import openai_chat
+from spanreel.replay.placeholders import Placeholders
 from spanreel.replay.player import SessionPlayer
 from spanreel.replay.report import to_json, to_text
 from spanreel.replay.verdict import Verdict
@@ -452,9 +453,9 @@ def test_results_are_copies() -> None:
 
 def test_a_redacted_result_is_served_and_said() -> None:
     book = Book()
-    book.tool(book.run(), "a", {}, "***", fidelity={"result": "redacted"})
+    book.tool(book.run(), "a", {}, "to [redacted]", fidelity={"result": "redacted"})
     live = Live(book.session())
-    assert live.call(live.run(), "a", {}) == "***"
+    assert live.call(live.run(), "a", {}) == "to [redacted]"
     assert live.report().redacted == ("tool call 1 of root ('a')",)
 
 
@@ -842,11 +843,11 @@ def test_live_values_are_redacted_as_the_recording_was_before_they_are_compared(
     book.model(run, [text("user", "***")], text("assistant", "ok"))
     book.tool(run, "a", {"key": "***"}, 1)
 
-    def redact(value: Any) -> Any:
-        return json.loads(json.dumps(value).replace("secret", "***"))
+    def redact(attributes: Any) -> Any:
+        return json.loads(json.dumps(attributes).replace("secret", "***"))
 
     live = Live(book.session())
-    live.player = SessionPlayer(live.session, redact=redact)
+    live.player = SessionPlayer(live.session, placeholders=Placeholders((redact,)))
     root = live.run()
     live.ask(root, [text("user", "secret")])
     assert live.call(root, "a", {"key": "secret"}) == 1

@@ -292,7 +292,7 @@ def test_tools_that_nothing_would_answer_refuse_the_replay() -> None:
 
 
 def test_a_redacted_recording_matches_live_values() -> None:
-    book = Book(extra={"redaction": {"policy": "spanreel.default/1"}})
+    book = Book(extra={"redaction": {"policy": "spanreel.default/2"}})
     run = book.run(agent=None, implicit=True)
     book.tool(run, "login", {"password": "***"}, "ok")
     from spanreel.redaction import DEFAULT, redact_json
@@ -345,7 +345,7 @@ def test_a_long_report_is_cut_for_people_and_whole_as_json() -> None:
     def a(n: int) -> int:
         raise AssertionError(n)
 
-    with replay(book.session(), run="run-0", check=False) as playing:
+    with replay(book.session(), run="run-0", check=False, serve_redacted=True) as playing:
         a(0)
         playing.player.note("something to know")
         playing.player.note("something to know")

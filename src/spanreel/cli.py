@@ -192,6 +192,11 @@ def configure_replay(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="let connections to this address through; or, as program:NAME, let this program be started",
     )
+    parser.add_argument(
+        "--serve-redacted",
+        action="store_true",
+        help="answer with what is redacted in the recording: the agent gets placeholders",
+    )
 
 
 def replay_command(options: argparse.Namespace) -> int:
@@ -210,7 +215,7 @@ def replay_command(options: argparse.Namespace) -> int:
     from spanreel.session import split_address
 
     session, run = split_address(options.session)
-    chosen = runner.Options(report=options.report, entry=options.entry, allow=tuple(options.allow))
+    chosen = runner.Options(options.report, options.entry, tuple(options.allow), options.serve_redacted)
     return runner.replay_command(session, run, options.command, chosen)
 
 

@@ -53,10 +53,13 @@ def make_policy(
 
 def preset(name: str, digests: Digests | None = None) -> Policy | None:
     """A policy of ours by its name, as the environment or as a recording names it."""
-    for short, (version, rules) in _PRESETS.items():
-        if name in (short, version):
-            return compile_policy(version, rules, digests=digests)
-    return None
+    short = next((short for short, (version, _) in _PRESETS.items() if name in (short, version)), None)
+    return None if short is None else compile_preset(short, digests)
+
+
+def compile_preset(short: str, digests: Digests | None = None) -> Policy:
+    """A policy of ours by its short name, which is among `PRESETS`."""
+    return compile_policy(*_PRESETS[short], digests=digests)
 
 
 _PRESETS: Final[Mapping[str, tuple[str, tuple[Rule, ...]]]] = {

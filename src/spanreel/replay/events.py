@@ -11,7 +11,9 @@ from typing import Final
 
 from pydantic import TypeAdapter
 
+from spanreel.keyring import Keyring
 from spanreel.model import Json
+from spanreel.presets import compile_preset
 from spanreel.redaction import redact_json, redact_text
 from spanreel.replay.canonical import Difference, Nothing
 
@@ -78,6 +80,8 @@ class Event:
 
 
 _EVENT: Final = TypeAdapter(Event)
+_POLICY: Final = compile_preset("default", Keyring(makes=False))
+"""Of what stands in reports: no key is made for them."""
 
 
 def write_event(event: Event) -> bytes:
@@ -105,10 +109,10 @@ def without_secrets(event: Event) -> Event:
     """The event as it may leave: reports are read by others, and stand in the logs of CI."""
     return replace(
         event,
-        path=redact_text(event.path),
-        name=None if event.name is None else redact_text(event.name),
-        detail=None if event.detail is None else redact_text(event.detail),
-        difference=None if event.difference is None else redact_json(dict(event.difference))[0],
+        path=redact_text(event.path, _POLICY),
+        name=None if event.name is None else redact_text(event.name, _POLICY),
+        detail=None if event.detail is None else redact_text(event.detail, _POLICY),
+        difference=None if event.difference is None else redact_json(dict(event.difference), _POLICY)[0],
     )
 
 
@@ -161,6 +165,7 @@ def _describe_miss(event: Event) -> str:
         "exhausted": f"is made once more than it was recorded; {event.nearest} is used already",
         "too_early": f"was recorded as {event.nearest}, after calls that have not been made yet",
         "lossy": f"cannot be matched or served: the recording has {event.nearest} cut short",
+        "keyless": f"cannot be compared with {event.nearest}: the key of its digests is not here",
         "no_result": f"cannot be served: the recording ended before {event.nearest} had a result",
         "unreadable": f"could not be read: {event.detail}",
     }

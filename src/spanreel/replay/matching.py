@@ -5,14 +5,17 @@ Works on one `Scope`, whose lock the player holds. What to do about a miss is le
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from spanreel.detectors.finding import MASK
+from spanreel.digest import blur
 from spanreel.model import Fidelity, Json, Request, Status
 from spanreel.replay.canonical import NOTHING, Difference, canonical_arguments, first_difference, text
 from spanreel.replay.identity import forget_provider_fields, identity
+from spanreel.replay.placeholders import blur_json
 from spanreel.replay.recording import LOST, ModelSlot, Scope, Slot, ToolSlot, precedes
 
 _NO_RESULT = (Status.UNFINISHED, Status.CANCELLED)
@@ -40,6 +43,8 @@ class Reason(StrEnum):
     """It was recorded, after a call that has not been made yet."""
     LOSSY = "lossy"
     """The recording lost too much of the call to know it again, or of its result to serve it."""
+    KEYLESS = "keyless"
+    """It may be a recorded one: what would tell is a digest whose key is not here."""
     NO_RESULT = "no_result"
     """The recording ended before the call did."""
 
@@ -74,6 +79,7 @@ class LiveTool:
     """A live tool call, as far as matching is concerned; ``runs`` where it is let through, and needs no result.
 
     ``apart``: made in another thread or task than its run, so that its place among the others is nobody's intention.
+    ``known`` are the ids of the keys whose digests can be compared, None where all can.
     """
 
     name: str
@@ -81,19 +87,32 @@ class LiveTool:
     call_id: str | None = None
     runs: bool = False
     apart: bool = False
+    known: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LiveModel:
     """A live model request; ``foreign`` where the recording was not written by us, or in another protocol.
 
-    ``apart`` as of tools.
+    ``apart`` and ``known`` as of tools.
     """
 
     request: Request
     protocol: str
     foreign: bool = False
     apart: bool = False
+    known: frozenset[str] | None = None
+
+
+def first_match(attempts: Iterable[Callable[[], Match | Miss]]) -> Match | Miss:
+    """The first match; where there is none, the miss that says most: that a key is missing, else the first."""
+    misses = []
+    for attempt in attempts:
+        found = attempt()
+        if isinstance(found, Match):
+            return found
+        misses.append(found)
+    return next((miss for miss in misses if miss.reason is Reason.KEYLESS), misses[0])
 
 
 # -- tools -----------------------------------------------------------------------------------------------------------
@@ -113,10 +132,12 @@ def match_tool(scope: Scope, live: LiveTool) -> Match | Miss:
         return _take_tool(scope, by_id[0], Tier.CALL_ID, live)
     # An id that stands for one recorded call is that call; with other arguments it has become another one.
     if len(named) == 1 and not named[0].spent:
-        return _missed_tool(scope, named, arguments)
+        return _missed_tool(scope, named, arguments, live)
     if left:
-        rivals = [slot for slot in left if not precedes(left[0], slot) and slot.outcome != left[0].outcome]
-        return _take_tool(scope, left[0], Tier.EXACT, live, ambiguous=bool(rivals))
+        # Calls that are equal only since something was masked in them may have come in another order.
+        rivals = [slot for slot in left if MASK in key or not precedes(left[0], slot)]
+        ambiguous = any(slot.outcome != left[0].outcome for slot in rivals)
+        return _take_tool(scope, left[0], Tier.EXACT, live, ambiguous=ambiguous)
     if equal:
         return Miss(Reason.EXHAUSTED, equal[-1])
     renamed = [
@@ -126,7 +147,7 @@ def match_tool(scope: Scope, live: LiveTool) -> Match | Miss:
     ]
     if not alike and renamed:
         return Miss(Reason.DIVERGED, renamed[0], Difference("/name", renamed[0].call.name, live.name))
-    return _missed_tool(scope, [slot for slot in alike if not slot.spent], arguments)
+    return _missed_tool(scope, [slot for slot in alike if not slot.spent], arguments, live)
 
 
 def _take_tool(scope: Scope, slot: ToolSlot, tier: Tier, live: LiveTool, *, ambiguous: bool = False) -> Match | Miss:
@@ -134,15 +155,20 @@ def _take_tool(scope: Scope, slot: ToolSlot, tier: Tier, live: LiveTool, *, ambi
     call, result = slot.call, slot.call.fidelity.get("result")
     if not live.runs and (call.status in _NO_RESULT or (result is Fidelity.ABSENT and call.error is None)):
         return Miss(Reason.NO_RESULT, slot)
-    if not live.runs and result is Fidelity.TRUNCATED:
+    if not live.runs and slot.result_lost:
         return Miss(Reason.LOSSY, slot)
     before = () if live.apart else scope.tools
     skipped = tuple(one for one in before if not (one.spent or one.covered) and precedes(one, slot))
     return Match(slot, tier, ambiguous, skipped)
 
 
-def _missed_tool(scope: Scope, candidates: Sequence[ToolSlot], arguments: Json) -> Miss:
+def _missed_tool(scope: Scope, candidates: Sequence[ToolSlot], arguments: Json, live: LiveTool) -> Miss:
     schema = scope.schemas
+    if (known := live.known) is not None:
+        key = blur(text(arguments), known)
+        for slot in candidates:
+            if not slot.lossy and blur(slot.key(schema.get(slot.call.name)), known) == key:
+                return Miss(Reason.KEYLESS, slot)
     whole = [slot for slot in candidates if not slot.lossy]
     if not whole:
         return Miss(Reason.LOSSY, candidates[0]) if candidates else Miss(Reason.UNKNOWN)
@@ -176,8 +202,9 @@ def match_model(scope: Scope, live: LiveModel) -> Match | Miss:
     equal = [(slot, uncompared) for slot, difference, uncompared in compared if difference is None]
     if equal:
         first, uncompared = equal[0]
-        rivals = [slot for slot, _ in equal if not precedes(first, slot) and slot.outcome != first.outcome]
-        return _take_model(first, uncompared, ambiguous=bool(rivals))
+        others = [slot for slot, _ in equal[1:] if slot.outcome != first.outcome]
+        masked = bool(others) and MASK in text(asked)
+        return _take_model(first, uncompared, ambiguous=any(masked or not precedes(first, slot) for slot in others))
     return _missed_model(slots, ready, asked, live)
 
 
@@ -186,8 +213,7 @@ def _take_model(slot: ModelSlot, uncompared: tuple[str, ...], *, ambiguous: bool
     last = slot.served == slot.attempts
     if last and slot.call.status is Status.UNFINISHED and not slot.call.output:
         return Miss(Reason.NO_RESULT, slot)
-    # What the answer asked tools with is part of it, and is recorded with a fidelity of its own.
-    if last and any(slot.call.fidelity.get(name) in LOST for name in ("output", "arguments")):
+    if last and slot.answer_lost:
         return Miss(Reason.LOSSY, slot)
     return Match(slot, Tier.EXACT, ambiguous, uncompared=uncompared, attempt=attempt)
 
@@ -198,6 +224,9 @@ def _missed_model(
     for slot in slots:
         if not slot.spent and slot not in ready and _compare(slot, asked, live)[0] is None:
             return Miss(Reason.TOO_EARLY, slot)
+    for slot in ready if live.known is not None else ():
+        if _compare(slot, asked, live, blurred=True)[0] is None:
+            return Miss(Reason.KEYLESS, slot)
     whole = [slot for slot in ready if not slot.lossy]
     if whole:
         nearest = max(whole, key=lambda slot: _likeness(slot.identity, asked))
@@ -208,7 +237,9 @@ def _missed_model(
     return Miss(Reason.EXHAUSTED, used[-1]) if used else Miss(Reason.UNKNOWN)
 
 
-def _compare(slot: ModelSlot, asked: dict[str, Json], live: LiveModel) -> tuple[Difference | None, tuple[str, ...]]:
+def _compare(
+    slot: ModelSlot, asked: dict[str, Json], live: LiveModel, *, blurred: bool = False
+) -> tuple[Difference | None, tuple[str, ...]]:
     """The first difference in what the recording has whole, and the names of the fields that it has not."""
     if slot.lossy:
         return Difference("", NOTHING, NOTHING), ()
@@ -221,6 +252,8 @@ def _compare(slot: ModelSlot, asked: dict[str, Json], live: LiveModel) -> tuple[
         recorded["messages"], asked["messages"] = _talk(recorded["messages"]), _talk(asked["messages"])
     if live.foreign or (slot.call.protocol or live.protocol) != live.protocol:
         recorded, asked = _shared_fields(recorded, asked, uncompared)
+    if blurred and live.known is not None:
+        recorded, asked = blur_json(recorded, live.known), blur_json(asked, live.known)
     for name, value in recorded.items():
         found = first_difference(value, asked[name], f"/{name}")
         if found is not None:

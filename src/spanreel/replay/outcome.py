@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from spanreel.model import Fidelity, Status
+from collections.abc import Callable
+
+from spanreel.model import Fidelity, Json, Status
 from spanreel.point import RunResult
 from spanreel.replay.canonical import NOTHING, Difference, canonical, first_difference
 from spanreel.replay.identity import message_of, output_identity
@@ -10,10 +12,22 @@ from spanreel.replay.recording import LOST
 from spanreel.session import Run, Session
 
 
+def as_it_is(value: Json) -> Json:
+    """The value."""
+    return value
+
+
 def compare_outcome(
-    session: Session, run: Run, result: RunResult | None, error: BaseException | None
+    session: Session,
+    run: Run,
+    result: RunResult | None,
+    error: BaseException | None,
+    see: Callable[[Json], Json] = as_it_is,
 ) -> tuple[Difference | None, tuple[str, ...]]:
-    """The first difference in how a run ended and in what it gave, and the names of what could not be compared."""
+    """The first difference in how a run ended and in what it gave, and the names of what could not be compared.
+
+    Both sides are looked at as ``see`` gives them.
+    """
     if run.status is Status.UNFINISHED:
         return None, ("outcome",)
     recorded_error = run.error.type or "error" if run.status is Status.ERROR and run.error is not None else None
@@ -23,7 +37,7 @@ def compare_outcome(
         return None, ()
     if run.status is not result.status:
         return Difference("/status", str(run.status), str(result.status)), ()
-    return _compare_values(session, run, result)
+    return _compare_values(session, run, result, see)
 
 
 def _compare_errors(recorded: str | None, live: BaseException | None) -> Difference | None:
@@ -33,12 +47,14 @@ def _compare_errors(recorded: str | None, live: BaseException | None) -> Differe
     return Difference("/error", recorded or NOTHING, f"{said}: {live}" if live is not None else NOTHING)
 
 
-def _compare_values(session: Session, run: Run, result: RunResult) -> tuple[Difference | None, tuple[str, ...]]:
+def _compare_values(
+    session: Session, run: Run, result: RunResult, see: Callable[[Json], Json]
+) -> tuple[Difference | None, tuple[str, ...]]:
     if run.result is not None and run.fidelity.get("result", Fidelity.WHOLE) not in LOST:
-        return first_difference(canonical(run.result), canonical(result.value), "/result"), ()
+        return first_difference(see(canonical(run.result)), see(canonical(result.value)), "/result"), ()
     if run.output and run.fidelity.get("output", Fidelity.WHOLE) not in (*LOST, Fidelity.RECONSTRUCTED):
         recorded = output_identity(tuple(message_of(session.messages[number]) for number in run.output))
-        return first_difference(recorded, output_identity(result.output), "/output"), ()
+        return first_difference(see(recorded), see(output_identity(result.output)), "/output"), ()
     return None, ("outcome",) if result.value is not None or result.output else ()
 
 

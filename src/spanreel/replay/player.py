@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NoReturn
+from functools import partial
+from typing import Any, NoReturn, TypeVar
 
+from spanreel import conventions as names
 from spanreel.errors import ReplayStop
-from spanreel.model import Fidelity, Json, Operation, Request, ToolKind
+from spanreel.model import Fidelity, Json, Operation, ToolKind
 from spanreel.point import (
     HttpAnswer,
     HttpRequest,
@@ -30,21 +32,18 @@ from spanreel.replay.canonical import canonical, first_difference
 from spanreel.replay.casting import Casting, Role
 from spanreel.replay.events import Event, Happening, Subject, contrast, describe, told, without_secrets
 from spanreel.replay.lanes import Lane, current_lane
-from spanreel.replay.matching import LiveModel, LiveTool, Match, Miss, match_model, match_tool
+from spanreel.replay.matching import LiveModel, LiveTool, Match, Miss, Reason, first_match, match_model, match_tool
 from spanreel.replay.naming import name_of
 from spanreel.replay.outcome import compare_outcome
+from spanreel.replay.placeholders import Placeholders, Redact, redact_request, redact_tool_arguments, redact_value
 from spanreel.replay.recording import ModelSlot, Recording, Slot, ToolSlot
 from spanreel.session import Run, Session
+from spanreel.snapshot import snapshot
 
-Redact = Callable[[Json], Json]
-"""Gives a live value the placeholders that the recording's policy would have given it."""
+Way = TypeVar("Way")
 
-_RUNNING = (ToolKind.AGENT, ToolKind.HANDOFF)
-
-
-def as_it_is(value: Json) -> Json:
-    """Of a recording that nothing was redacted in."""
-    return value
+RUNNING = (ToolKind.AGENT, ToolKind.HANDOFF)
+"""Kinds of tool calls that run, and meet recorded answers inside."""
 
 
 class SessionPlayer:
@@ -55,14 +54,15 @@ class SessionPlayer:
         session: Session,
         run: Run | None = None,
         *,
-        redact: Redact = as_it_is,
+        placeholders: Placeholders | None = None,
         on_event: Callable[[Event], None] | None = None,
     ) -> None:
         self.session = session
         self.baseline = session.id
         self.memory: dict[Any, Any] = {}
         self._casting = Casting(Recording(session, run))
-        self._redact = redact
+        self._placeholders = placeholders or Placeholders()
+        self._known = self._placeholders.known if self._placeholders.missing else None
         self._on_event = on_event
         self._events: list[Event] = []
         self._stopped: dict[str, str] = {}
@@ -89,7 +89,7 @@ class SessionPlayer:
             self._check(run)
             apart = run.parent is not None and self._is_apart(run.parent)
             self._lanes[run.id] = current_lane()
-            role = self._casting.cast(run, canonical(self._redact(_arguments(request))) if apart else None)
+            role = self._casting.cast(run, self._given(_arguments(request)) if apart else None)
             if role is None:
                 hint = self._casting.expected(run)
                 self._miss(run, Event(Happening.MISSED, Subject.RUN, run.path, run.agent.name, detail=hint))
@@ -100,15 +100,21 @@ class SessionPlayer:
 
     def end_run(self, run: LiveRun, result: RunResult | None, error: BaseException | None) -> None:
         """A run has ended: compare its outcome, unless it was us who ended it."""
-        live = result
-        if result is not None and self._redact is not as_it_is:
-            output = tuple(self._redact(list(result.output)))
-            live = RunResult(output, self._redact(result.value), result.status)
+        lives: list[RunResult | None] = [result]
+        if result is not None and self._placeholders.ways:
+            lives = [self._placed(redact, result) for redact in self._placeholders.ways]
         with self._lock:
             role = self._casting.end(run)
             if role is None or role.run is None or self._is_stopped(run):
                 return
-            difference, uncompared = compare_outcome(self.session, role.run, live, error)
+            compared = [compare_outcome(self.session, role.run, live, error) for live in lives]
+            difference, uncompared = next((one for one in compared if one[0] is None), compared[0])
+            keyless = False
+            if difference is not None and self._known is not None:
+                blurred = self._placeholders.blurred
+                keyless = compare_outcome(self.session, role.run, lives[-1], error, blurred)[0] is None
+            if keyless:
+                difference, uncompared = None, ("outcome",)
             self._log(
                 Event(
                     Happening.RUN_ENDED,
@@ -116,6 +122,7 @@ class SessionPlayer:
                     role.path,
                     run.agent.name,
                     recorded_id=role.run.id,
+                    reason=Reason.KEYLESS.value if keyless else None,
                     difference=told(difference),
                     uncompared=uncompared,
                 )
@@ -128,7 +135,7 @@ class SessionPlayer:
         with self._lock:
             self._check(run)
         try:
-            asked = self._redacted(protocol.read_request(request.body, operation))
+            read = protocol.read_request(request.body, operation)
         except ValueError as error:
             with self._lock:
                 role = self._casting.find(run)
@@ -137,10 +144,15 @@ class SessionPlayer:
         with self._lock:
             self._check(run)
             role = self._casting.find(run)
-            role.scope.learn([dict(tool) for tool in asked.tools])
             foreign = self.session.origin == "imported"
             apart = self._is_apart(run.id if run is not None else None)
-            found = match_model(role.scope, LiveModel(asked, protocol.NAME, foreign, apart))
+            ways = [redact_request(redact, read) for redact in self._placeholders.ways] or [read]
+            asked = ways[0]
+            role.scope.learn([dict(tool) for tool in asked.tools])
+            found = first_match(
+                partial(match_model, role.scope, LiveModel(one, protocol.NAME, foreign, apart, known))
+                for one, known in self._with_known(ways)
+            )
             if isinstance(found, Miss) or found.attempt == 0:
                 role.asked += 1
             slot = self._decide(
@@ -152,15 +164,20 @@ class SessionPlayer:
 
     def answer_tool(self, run: LiveRun | None, request: ToolRequest) -> ToolResult | RecordedError | None:
         """The recorded outcome of a tool call; None lets agents as tools and handoffs run to meet theirs inside."""
-        runs = request.kind in _RUNNING
-        arguments = self._redact(request.arguments)
+        runs = request.kind in RUNNING
+        arguments, ways = request.arguments, self._placeholders.ways
+        if ways:
+            arguments = snapshot(arguments).value
+        placed = [redact_tool_arguments(redact, request.name, arguments) for redact in ways] or [arguments]
         with self._lock:
             self._check(run)
             apart = self._is_apart(run.id if run is not None else None)
-            live = LiveTool(request.name, arguments, request.call_id, runs, apart)
             role = self._casting.find(run)
             happening = Happening.LET_THROUGH if runs else Happening.SERVED
-            found = match_tool(role.scope, live)
+            found = first_match(
+                partial(match_tool, role.scope, LiveTool(request.name, one, request.call_id, runs, apart, known))
+                for one, known in self._with_known(placed)
+            )
             slot = self._decide(run, role, Event(happening, Subject.TOOL, role.path, request.name), found)
             assert isinstance(slot, ToolSlot)
             if runs:
@@ -200,7 +217,7 @@ class SessionPlayer:
         if isinstance(found, Miss):
             self._miss(run, _missed(replace(event, recorded_id=role.recorded_id), found))
         slot = found.slot
-        redacted = isinstance(slot, ToolSlot) and slot.call.fidelity.get("result") is Fidelity.REDACTED
+        redacted = slot.redacted and event.happening is Happening.SERVED
         self._log(
             replace(
                 event,
@@ -243,20 +260,21 @@ class SessionPlayer:
 
     # -- reading -------------------------------------------------------------------------------------------------------
 
-    def _redacted(self, request: Request) -> Request:
-        if self._redact is as_it_is:
-            return request
-        redact: Callable[[Any], Any] = self._redact
-        return Request(
-            operation=request.operation,
-            model=request.model,
-            messages=tuple(redact(list(request.messages))),
-            instructions=tuple(redact(list(request.instructions))),
-            tools=tuple(redact(list(request.tools))),
-            settings=redact(dict(request.settings)),
-            stream=request.stream,
-            provider_fields=redact(dict(request.provider_fields)),
-        )
+    def _with_known(self, ways: Sequence[Way]) -> Iterator[tuple[Way, frozenset[str] | None]]:
+        """Each way of placing placeholders; in the last, what has a key that is not here is unknown."""
+        for number, way in enumerate(ways, 1):
+            yield way, self._known if number == len(ways) else None
+
+    def _given(self, arguments: Mapping[str, Any]) -> Json:
+        """Arguments of a run, as the recording would have them."""
+        value = canonical(arguments)
+        ways = self._placeholders.ways
+        return canonical(redact_value(ways[0], names.RUN_ARGUMENTS, value)) if ways else value
+
+    def _placed(self, redact: Redact, result: RunResult) -> RunResult:
+        output = redact_value(redact, names.OUTPUT_MESSAGES, list(result.output))
+        value = redact_value(redact, names.RUN_RESULT, snapshot(result.value).value)
+        return RunResult(tuple(output) if isinstance(output, list) else (), value, result.status)
 
     def _recorded_arguments(self, role: Role, request: RunRequest) -> Mapping[str, Json] | None:
         entrypoint = role.run.entrypoint if role.run is not None else None
@@ -272,7 +290,7 @@ class SessionPlayer:
             self.note(f"the agent of {run.path} was recorded as {run.agent.name!r}, now {request.agent.name!r}")
         given = _arguments(request)
         live = {name: given[name] for name in recorded if name in given}
-        found = first_difference(canonical(recorded), canonical(self._redact(live))) if live else None
+        found = first_difference(canonical(recorded), self._given(live)) if live else None
         if found is not None:
             said = contrast(told(found) or {})
             self.note(f"{run.path} was given the recorded input, not the caller's: {found.pointer}: {said}")

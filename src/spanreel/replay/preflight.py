@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from spanreel.errors import ReplayRefused, SessionError
-from spanreel.model import Fidelity, Json, Status, ToolKind
-from spanreel.redaction import DEFAULT, redact_json
-from spanreel.replay.player import Redact, as_it_is
-from spanreel.replay.recording import Recording
+from spanreel.model import Fidelity, Status, ToolKind
+from spanreel.replay.naming import name_of
+from spanreel.replay.player import RUNNING
+from spanreel.replay.recording import Recording, Slot
 from spanreel.session import CANON, Run, Session, ToolCall, load_sessions
+
+SHOWN = 5
+"""Calls that a refusal names."""
 
 _RUN_BY_US = (ToolKind.FUNCTION, ToolKind.MCP, ToolKind.RETRIEVER)
 
@@ -50,8 +53,8 @@ def find_run(session: Session, selector: str | None) -> Run | None:
         raise ReplayRefused(str(error)) from error
 
 
-def check(session: Session, run: Run | None) -> None:
-    """Look whether a replay can tell the truth.
+def check(session: Session, run: Run | None, *, serve_redacted: bool = False) -> None:
+    """Look whether a replay can tell the truth; ``serve_redacted`` consents to placeholders in answers.
 
     Raises:
         ReplayRefused: it cannot; says why, and what to do.
@@ -72,27 +75,26 @@ def check(session: Session, run: Run | None) -> None:
     if not slots:
         what = f"run {run.id!r} of session {session.id!r}" if run is not None else f"session {session.id!r}"
         raise ReplayRefused(f"{what} holds no call: there is nothing to answer with. Was anything instrumented?")
-
-
-def redact_of(session: Session) -> Redact:
-    """What gives live values the recording's placeholders.
-
-    Raises:
-        ReplayRefused: the recording was redacted by a policy that is not here.
-    """
-    policy = session.redaction.policy
-    if policy is None:
-        return as_it_is
-    if policy != DEFAULT.name:
+    redacted = [] if serve_redacted else _redacted(session, run)
+    if redacted:
+        more = f" and {len(redacted) - SHOWN} more" if len(redacted) > SHOWN else ""
         raise ReplayRefused(
-            f"session {session.id!r} was redacted by policy {policy!r}, which is not {DEFAULT.name!r}: "
-            "live values cannot be compared with it"
+            f"{', '.join(redacted[:SHOWN])}{more}: the recorded answer is redacted, so the agent would get "
+            "placeholders. To consent: --serve-redacted, or spanreel.replay(..., serve_redacted=True)"
         )
-    return _redact
 
 
-def _redact(value: Json) -> Json:
-    return redact_json(value, DEFAULT)[0]
+def _redacted(session: Session, run: Run | None) -> list[str]:
+    """The calls that would be answered with something that we redacted, by name."""
+    recording = Recording(session, run)
+    scopes = recording.all_scopes()
+    answered = [slot for scope in scopes for slot in scope.tools if slot.call.kind not in RUNNING]
+    for slot in answered:
+        recording.cover(slot)
+    tools = [slot for slot in answered if slot.redacted and not (slot.covered or slot.result_lost)]
+    models = [slot for scope in scopes for slot in scope.models if not (slot.covered or slot.answer_lost)]
+    slots: list[Slot] = [*(slot for slot in models if slot.redacted), *tools]
+    return [name_of(slot) for slot in slots]
 
 
 def _unanswered(session: Session, run: Run | None) -> Sequence[str]:

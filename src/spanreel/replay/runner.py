@@ -16,16 +16,26 @@ from typing import Any
 from spanreel.errors import NotIntercepted, ReplayFailed, ReplayRefused, ReplayStop
 from spanreel.launch import recorded_environment
 from spanreel.model import Json, Status
+from spanreel.policy import Policy
+from spanreel.policy_file import find_policy
 from spanreel.replay import stage
 from spanreel.replay.entry import finish, load, remembered
 from spanreel.replay.events import Event, Happening, Subject, read_event
+from spanreel.replay.placeholders import placeholders_of
 from spanreel.replay.player import SessionPlayer
-from spanreel.replay.preflight import check, find_run, find_session, redact_of
+from spanreel.replay.preflight import check, find_run, find_session
 from spanreel.replay.recorded_input import call_again, recorded_arguments, recorded_input
 from spanreel.replay.report import to_text, write_json
 from spanreel.replay.verdict import Report, Verdict, judge
 from spanreel.session import Run, Session, split_address
-from spanreel.settings import REPLAY, REPLAY_ALLOW, REPLAY_GUARD, REPLAY_REPORT, RUN_INPUT
+from spanreel.settings import (
+    REPLAY,
+    REPLAY_ALLOW,
+    REPLAY_GUARD,
+    REPLAY_REPORT,
+    REPLAY_SERVE_REDACTED,
+    RUN_INPUT,
+)
 
 LONGEST_INPUT = 100_000
 """Characters of input that fit into one environment variable; a longer one is read from the session."""
@@ -40,20 +50,24 @@ class replay:  # noqa: N801 - used in `with`, where functions' names are expecte
     Raises `ReplayFailed` at the end, an AssertionError whose text is the report, unless the verdict is PASS or
     ``check`` is False; ``playing.report`` holds it. ``run`` names one run by number, id or path, as ``session.json#0``
     does. ``allow`` holds ``host:port`` addresses that may be reached, and programs that may be started, each as
-    ``program:NAME``. What the replay stops ends the block quietly.
+    ``program:NAME``. ``serve_redacted`` consents to answers with placeholders in them, where the recording is redacted;
+    ``redaction`` is the policy that did it, where it is none of ours and not that of ``SPANREEL_REDACTION``. What the
+    replay stops ends the block quietly.
 
     Raises:
         ReplayRefused: the recording cannot be replayed.
         NotIntercepted: an HTTP client is loaded that spanreel does not wrap.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is a question of its own, and has a default
         self,
         session: Session | str | Path,
         *,
         run: str | None = None,
         check: bool = True,
         allow: Sequence[str] = (),
+        serve_redacted: bool | None = None,
+        redaction: Policy | str | None = None,
         on_event: Callable[[Event], None] | None = None,
     ) -> None:
         if isinstance(session, str) and run is None:
@@ -63,6 +77,8 @@ class replay:  # noqa: N801 - used in `with`, where functions' names are expecte
         self.report: Report | None = None
         self._check = check
         self._allow = tuple(allow)
+        self._serve_redacted = bool(os.environ.get(REPLAY_SERVE_REDACTED)) if serve_redacted is None else serve_redacted
+        self._policy = find_policy(redaction) if isinstance(redaction, str) else redaction
         self._on_event = on_event
         self._player: SessionPlayer | None = None
 
@@ -95,12 +111,14 @@ class replay:  # noqa: N801 - used in `with`, where functions' names are expecte
         return self._player
 
     def __enter__(self) -> replay:
-        check(self.session, self.run)
-        redact = redact_of(self.session)
-        player = SessionPlayer(self.session, self.run, redact=redact, on_event=self._on_event)
+        check(self.session, self.run, serve_redacted=self._serve_redacted)
+        placeholders = placeholders_of(self.session, self._policy)
+        player = SessionPlayer(self.session, self.run, placeholders=placeholders, on_event=self._on_event)
         stage.enter(player, self._allow)
         self._player = player
         player.log(Event(Happening.STARTED, Subject.REPLAY))
+        for note in placeholders.notes:
+            player.note(note)
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
@@ -135,11 +153,15 @@ def only_stops(error: BaseException) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What ``spanreel replay`` was told: where the JSON report goes, what to call, which addresses may be reached."""
+    """What ``spanreel replay`` was told: where the JSON report goes, what to call, which addresses may be reached.
+
+    ``serve_redacted``: answers that are redacted may be given.
+    """
 
     report: str | None = None
     entry: str | None = None
     allow: tuple[str, ...] = ()
+    serve_redacted: bool = False
 
 
 def replay_command(source: str, run: str | None, command: Sequence[str], options: Options) -> int:
@@ -153,8 +175,8 @@ def replay_command(source: str, run: str | None, command: Sequence[str], options
     chosen = find_run(session, run)
     if options.report is not None and not (folder := Path(options.report).absolute().parent).is_dir():
         raise ReplayRefused(f"cannot write the report to {options.report!r}: {str(folder)!r} is no folder")
-    check(session, chosen)
-    redact_of(session)
+    check(session, chosen, serve_redacted=options.serve_redacted)
+    placeholders_of(session)
     if options.entry is not None:
         report = play_entry(session, chosen, options)
     else:
@@ -174,6 +196,7 @@ def play_command(source: Path, session: Session, run: Run | None, command: Seque
             REPLAY: str(source) + (f"#{run.id}" if run is not None else ""),
             REPLAY_REPORT: str(file),
             REPLAY_ALLOW: ",".join(options.allow),
+            REPLAY_SERVE_REDACTED: "1" if options.serve_redacted else "",
         }
         environment.pop(REPLAY_GUARD, None)
         first = run or next(iter(session.roots()), None)
@@ -215,7 +238,9 @@ def play_entry(session: Session, run: Run | None, options: Options) -> Report:
 
 def _play_in(session: Session, run: Run | None, options: Options, memory: dict[Any, Any]) -> Report:
     """Play with what agents have kept in ``memory``, and will keep there."""
-    with replay(session, run=run.id if run is not None else None, check=False, allow=options.allow) as playing:
+    chosen = run.id if run is not None else None
+    consent = options.serve_redacted
+    with replay(session, run=chosen, check=False, allow=options.allow, serve_redacted=consent) as playing:
         playing.player.memory = memory
         try:
             function = load(options.entry or "")

@@ -117,6 +117,11 @@ def judge(session: Session, run: Run | None, events: Sequence[Event], complaints
             f"{name} had an equal call beside it with another outcome; which is which cannot be told"
             for name in ambiguous
         ),
+        *(
+            f"the outcome of {event.path} cannot be compared: the key of its digests is not here"
+            for event in events
+            if event.happening is Happening.RUN_ENDED and event.reason == Reason.KEYLESS
+        ),
     ]
     past = _past(facts, failures)
     verdict = Verdict.NOT_INTERCEPTED if past else Verdict.FAIL if failures else Verdict.INCONCLUSIVE
@@ -150,7 +155,7 @@ def judge(session: Session, run: Run | None, events: Sequence[Event], complaints
 
 def _inconclusive(facts: Facts, event: Event) -> bool:
     """Whether a miss says something about the recording only."""
-    if event.reason in (Reason.LOSSY, Reason.NO_RESULT):
+    if event.reason in (Reason.LOSSY, Reason.KEYLESS, Reason.NO_RESULT):
         return True
     run = next((run for run in facts.recording.session.runs if run.id == event.recorded_id), None)
     beyond = event.reason in (Reason.UNKNOWN, Reason.EXHAUSTED)
