@@ -121,7 +121,6 @@ def test_an_agent_with_tools_on_the_openai_sdk_comes_out_as_agreed() -> None:
 
 # What these dumps do not hold, or hold in cut reprs.
 LOST = {
-    "oi-haystack": "response_model",
     "oi-llama-index": "response_model",
     "oi-openai-chat-attrcount-limit": "temperature",
 }

@@ -45,6 +45,8 @@ def _continued(record: ModelRecord, before: Placed | None, tools: list[Placed]) 
     earlier = before.record if before is not None else None
     if before is None or not isinstance(earlier, ModelRecord):
         return record
+    if new and earlier.request.messages[: len(new)] == new:
+        new = ()  # the beginning, told again
     if not earlier.request.messages:
         # What came before is not known: what is new is a part only.
         return replace(record, fidelity={**record.fidelity, "input": Fidelity.TRUNCATED}) if new else record

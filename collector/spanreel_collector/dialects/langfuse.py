@@ -22,7 +22,7 @@ from spanreel.model import (
     Usage,
 )
 from spanreel_collector.dialects import values
-from spanreel_collector.dialects.content import bodies, ends, exchanges, tools
+from spanreel_collector.dialects.content import bodies, ends, exchanges, tokens, tools
 from spanreel_collector.dialects.content.decoding import decode
 from spanreel_collector.span import Attributes, RawSpan
 
@@ -113,7 +113,7 @@ def _read_usage(attributes: Attributes) -> Usage | None:
     """The counts with all their details in them: Langfuse counts each token once, OpenAI's own object is passed on."""
     told: dict[str, Any] = values.members(attributes.get(_OBSERVATION + "usage_details"))
     if "prompt_tokens" in told or "input_tokens" in told:
-        return bodies.read_usage(told)
+        return tokens.read(told)
     counts = {key: count for key in told if (count := values.integer(told, key)) is not None}
     if not counts:
         return None

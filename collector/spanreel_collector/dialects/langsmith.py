@@ -17,7 +17,7 @@ from spanreel.model import (
     Usage,
 )
 from spanreel_collector.dialects import genai_spans, values
-from spanreel_collector.dialects.content import bodies, ends, exchanges, tools
+from spanreel_collector.dialects.content import bodies, ends, exchanges, tokens, tools
 from spanreel_collector.dialects.content.decoding import decode
 from spanreel_collector.span import Attributes, RawSpan
 
@@ -96,7 +96,7 @@ def _usage(attributes: Attributes, usage: Usage | None) -> Usage | None:
     for key in ("input_token_details", "output_token_details"):
         if beside := values.members(attributes.get(f"gen_ai.usage.{key}")):
             told.setdefault(key, beside)
-    detailed = bodies.read_usage(told) or Usage()
+    detailed = tokens.read(told) or Usage()
     if usage is None:
         return detailed if detailed != Usage() else None
     return values.whole_usage(

@@ -9,12 +9,12 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from spanreel.model import Answer, Json, Message, Operation, Request, ToolDefinition, Usage
+from spanreel.model import Answer, Json, Message, Operation, Request, ToolDefinition
 from spanreel.point import ModelProtocol
 from spanreel.protocols import anthropic, openai_chat, openai_responses, openai_usage
 from spanreel_collector import json_text
 from spanreel_collector.dialects import values
-from spanreel_collector.dialects.content import messages, reprs
+from spanreel_collector.dialects.content import messages, reprs, tokens
 
 _SETTINGS = {
     "temperature": ("temperature",),
@@ -35,13 +35,6 @@ _SETTINGS = {
     "dimensions": ("dimensions",),
 }
 _ANTHROPIC_BLOCKS = ("tool_use", "tool_result", "thinking", "redacted_thinking")
-_LANGCHAIN_USAGE = {
-    "input_tokens": ("input_tokens",),
-    "output_tokens": ("output_tokens",),
-    "cache_read_tokens": ("input_token_details", "cache_read"),
-    "cache_write_tokens": ("input_token_details", "cache_creation"),
-    "reasoning_tokens": ("output_token_details", "reasoning"),
-}
 
 
 def read_request(body: Json, operation: Operation = Operation.CHAT) -> tuple[Request, ModelProtocol | None] | None:
@@ -120,17 +113,6 @@ def settings(parameters: dict[str, Json]) -> dict[str, Json]:
     return read
 
 
-def read_usage(usage: Json) -> Usage | None:
-    """Token counts by the names of OpenAI, LangChain and Anthropic, the last without the cached ones in the input."""
-    if not isinstance(usage, dict):
-        return None
-    found = openai_usage.read_usage(usage)
-    told = {name: values.integer({"": _at(usage, *path)}, "") for name, path in _LANGCHAIN_USAGE.items()}
-    told["cache_read_tokens"] = told["cache_read_tokens"] or values.integer(usage, "cache_read_input_tokens")
-    read = Usage(**{name: getattr(found, name) if count is None else count for name, count in told.items()})
-    return values.whole_usage(read) if read != Usage() else None
-
-
 def read_facts(body: Json) -> Answer | None:
     """What a framework's result tells beside its messages: who answered, why it ended, what it cost."""
     return _read_langchain(body) or _read_gemini(body) or _read_repr(body)
@@ -207,7 +189,7 @@ def _read_langchain(body: Json) -> Answer | None:
     reason = values.text(facts, "finish_reason", "stop_reason")
     answer = _answer(values.text(facts, "id"), values.text(facts, "model_name", "model"), reason)
     usage = _at(message, "usage_metadata") or facts.get("token_usage") or _at(body, "llm_output", "token_usage")
-    return replace(answer, usage=read_usage(usage))
+    return replace(answer, usage=tokens.read(usage))
 
 
 def _read_gemini(body: Json) -> Answer | None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 from spanreel.model import Json, Message
 from spanreel.protocols import media
 from spanreel_collector.dialects import values
-from spanreel_collector.dialects.content import reprs
+from spanreel_collector.dialects.content import reprs, tokens
+
+FACTS = "call"
+"""What a message of a run's says of the model call that it came from, beside the message: for `answered` alone."""
 
 _LISTS = ("messages", "contents", "replies", "tool_messages")
 _HISTORY = "automatic_function_calling_history"
@@ -18,8 +22,8 @@ _ITEMS = ("function_call", "function_call_output", "reasoning")
 """What OpenAI's Responses API puts between messages."""
 
 
-def read_messages(value: Json) -> tuple[Message, ...]:
-    """The messages that a decoded value holds; none where it is of no form that is known."""
+def read_messages(value: Json, *, facts: bool = False) -> tuple[Message, ...]:
+    """The messages that a decoded value holds; none where it is of no form that is known. With facts: `FACTS`."""
     if isinstance(value, dict):
         found = next((value[name] for name in _LISTS if isinstance(value.get(name), list)), None)
         if found is None:
@@ -27,8 +31,12 @@ def read_messages(value: Json) -> tuple[Message, ...]:
         value = found
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
         value = value[0]  # LangChain's batch of one
-    read = [read_message(item) for item in value] if isinstance(value, list) else []
-    return tuple(message for message in read if message is not None)
+    items = value if isinstance(value, list) else []
+    read = [(item, message) for item in items if (message := read_message(item)) is not None]
+    if not facts:
+        return tuple(message for _, message in read)
+    told = ((message, _facts(item)) for item, message in read)
+    return tuple({**message, FACTS: found} if found else message for message, found in told)
 
 
 def read_message(item: Json) -> Message | None:
@@ -66,7 +74,7 @@ def answered(value: Json) -> tuple[Message, ...]:
     if isinstance(value, dict) and isinstance(value.get("content"), dict):
         message = read_message(value["content"])
         return (message,) if message is not None else ()
-    found = read_messages(value)
+    found = read_messages(value, facts=True)
     if found:
         return found[rounds_from(found) :]
     words = values.text(value, *_ANSWERS) if isinstance(value, dict) else None
@@ -174,6 +182,35 @@ def _item(item: dict[str, Any]) -> Message:
     return {"role": "assistant", "parts": [{"type": "reasoning", "content": text}]}
 
 
+def _facts(item: Json) -> dict[str, Json]:
+    """What LangChain and Haystack keep with an answer: who gave it, and the tokens."""
+    if isinstance(item, str):
+        shown = _shown(item) if item.startswith("ChatMessage(") else None
+        meta = shown.get("_meta") if isinstance(shown, dict) else None
+        usage = meta.get("usage") if isinstance(meta, dict) else None
+    else:
+        inner = item.get("kwargs") or item.get("data") or item if isinstance(item, dict) else {}
+        meta = inner.get("response_metadata", inner.get("meta")) if isinstance(inner, dict) else None
+        usage = inner.get("usage_metadata") if isinstance(inner, dict) else None
+        usage = usage or (meta.get("usage") if isinstance(meta, dict) else None)
+    if not isinstance(meta, dict):
+        return {}
+    counts = tokens.read(usage)
+    told = {
+        "model": values.text(meta, "model_name", "model"),
+        "response_id": values.text(meta, "id"),
+        "usage": {field.name: getattr(counts, field.name) for field in fields(counts)} if counts else None,
+    }
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def _shown(text: str) -> Json:
+    try:
+        return reprs.parse(text)
+    except ValueError:
+        return None
+
+
 def _gemini(item: dict[str, Any]) -> Message | None:
     parts: list[dict[str, Json]] = []
     answers = False
@@ -197,10 +234,7 @@ def _gemini(item: dict[str, Any]) -> Message | None:
 
 
 def _haystack(text: str) -> Message | None:
-    try:
-        shown = reprs.parse(text)
-    except ValueError:
-        return None
+    shown = _shown(text)
     contents = shown.get("_content") if isinstance(shown, dict) else None
     if not isinstance(contents, list) or not isinstance(shown.get("_role"), str):
         return None
