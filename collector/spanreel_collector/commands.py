@@ -6,18 +6,22 @@ import argparse
 import os
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from spanreel.errors import SessionError
-from spanreel.session import Session, load_sessions, split_address, write_session
-from spanreel_collector.convert import Conversion, convert_files
+from spanreel.session import Session, load_sessions, split_address
+from spanreel_collector.account import Tally
+from spanreel_collector.convert import convert_files
+from spanreel_collector.progress import Progress
 from spanreel_collector.show import Look, show_run, show_session
+from spanreel_collector.show_account import show_account
+from spanreel_collector.sources.files import read_pieces, size_of
+from spanreel_collector.spool import Spool
+from spanreel_collector.streaming import Settings, convert_pieces
+from spanreel_collector.writing import Written, indent_of, write_documents
 
 OK, FAILED, USAGE = 0, 1, 64
-MOST_FAULTS = 50
-"""What failed, and is said one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,72 +36,87 @@ class Command:
 
 # -- convert ---------------------------------------------------------------------------------------------------------
 
+_ABOUT = """\
+Turn collected traces into session documents. A FILE is what the Collector's file exporter writes, in each of its
+formats (JSON lines, protobuf, either with zstd), a body of an export request, an export of another backend, or any of
+these packed with gzip; - is standard input. Traces of one conversation may be spread over all files given.
+"""
+_NOTES = """\
+Files may be larger than memory: what they hold is set aside in the folder for temporary files ($TMPDIR).
+
+Into a folder, each session has a file. One that is there already grows: runs that it lacks are added, and its revision
+is raised; what is known changes nothing.
+
+Exit codes: 0, all was read; 1, something was not, and the summary says what, where and why; 64, wrong usage.
+"""
+
 
 def _configure_convert(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", nargs="+", metavar="FILE", help="OTLP JSON lines, gzip or plain; - for stdin")
+    parser.description, parser.epilog = _ABOUT, _NOTES
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("files", nargs="+", metavar="FILE", help="what to convert; - for standard input")
     parser.add_argument(
         "--format", choices=("json", "jsonl"), default="json", help="a JSON list, or one session a line"
     )
     parser.add_argument(
-        "--out", metavar="PATH", help="a file, or a folder (existing, or ending in /) with a file a session"
+        "--out", "--output", metavar="PATH", help="a file, or a folder (existing, or ending in /) with a file a session"
+    )
+    parser.add_argument(
+        "--jobs", type=int, default=1, metavar="N", help="processes to work in (0: one a core); the output is the same"
+    )
+    parser.add_argument(
+        "--report",
+        action="store_true",
+        help="say what was not understood, by scope and attribute; how many runs could be replayed, why not all",
     )
 
 
 def _run_convert(options: argparse.Namespace) -> int:
-    conversion = convert_files(options.files)
-    try:
-        _write(conversion.sessions, options.format, options.out)
-    except OSError as error:
-        print(f"spanreel: cannot write to {options.out!r}: {error.strerror or error}", file=sys.stderr)
-        return FAILED
-    print(_summary(conversion), file=sys.stderr)
-    return FAILED if conversion.faults else OK
+    jobs = options.jobs if options.jobs > 0 else os.cpu_count() or 1
+    settings = Settings(jobs=jobs, indent=indent_of(options.format), report=options.report)
+    with Spool() as spool:
+        with Progress() as progress:
+            progress.begin("reading", sum(size_of(path) for path in options.files))
+            pieces = (piece for path in options.files for piece in read_pieces(path, progress.advance))
+            tally = convert_pieces(spool, pieces, settings, progress)
+        try:
+            written = write_documents(spool.documents(), spool.count()[0], options.format, options.out)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            print(f"spanreel: cannot write to {options.out!r}: {error.strerror or error}", file=sys.stderr)
+            return FAILED
+        tally.add(written.faults, {})
+        print(_summary(written, spool.count()[1], tally), file=sys.stderr)
+    if tally.account is not None:
+        print(show_account(tally.account), file=sys.stderr)
+    return FAILED if tally.failed else OK
 
 
-def _write(sessions: Sequence[Session], form: str, out: str | None) -> None:
-    if out is None:
-        sys.stdout.write(_text(sessions, form))
-        sys.stdout.flush()
-    elif out.endswith(("/", os.sep)) or Path(out).is_dir():
-        folder = Path(out)
-        folder.mkdir(parents=True, exist_ok=True)
-        for session in sessions:
-            indent = 2 if form == "json" else None
-            _replace(folder / f"{session.id}.{form}", write_session(session, indent=indent) + "\n")
-    else:
-        # One session is one document, as `replay` and people want it.
-        single = form == "json" and len(sessions) == 1
-        _replace(Path(out), write_session(sessions[0], indent=2) + "\n" if single else _text(sessions, form))
-
-
-def _text(sessions: Sequence[Session], form: str) -> str:
-    if form == "jsonl":
-        return "".join(write_session(session) + "\n" for session in sessions)
-    return "[" + ",\n".join(write_session(session, indent=2) for session in sessions) + "]\n"
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write beside, then rename: a reader never sees half a document."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    beside.write_text(text, encoding="utf-8")
-    beside.replace(path)
-
-
-def _summary(conversion: Conversion) -> str:
-    count = len(conversion.sessions)
-    runs = sum(len(session.runs) for session in conversion.sessions)
-    lines = [f"spanreel: {count} {_plural('session', count)}, {runs} {_plural('run', runs)} created"]
-    lines += [f"  skipped: {number} {kind}" for kind, number in sorted(conversion.skipped.items())]
-    if conversion.faults:
-        lines.append(f"  failed: {len(conversion.faults)}")
-        lines += [f"    {fault.place}: {fault.reason}" for fault in conversion.faults[:MOST_FAULTS]]
-        if (more := len(conversion.faults) - MOST_FAULTS) > 0:
+def _summary(written: Written, runs: int, tally: Tally) -> str:
+    parts = [f"{_counted('session', written.created)}, {_counted('run', runs)} created"]
+    if written.extended or written.unchanged:
+        parts = [
+            f"{_counted('session', count)} {state}"
+            for state, count in (
+                ("created", written.created),
+                ("extended", written.extended),
+                ("unchanged", written.unchanged),
+            )
+            if count
+        ]
+    lines = [f"spanreel: {', '.join(parts)}"]
+    lines += [f"  skipped: {number} {kind}" for kind, number in sorted(tally.skipped.items())]
+    if tally.failed:
+        lines.append(f"  failed: {tally.failed}")
+        lines += [f"    {fault.place}: {fault.reason}" for fault in tally.faults]
+        if (more := tally.failed - len(tally.faults)) > 0:
             lines.append(f"    and {more} more")
     return "\n".join(lines)
 
 
-def _plural(noun: str, count: int) -> str:
-    return noun if count == 1 else f"{noun}s"
+def _counted(noun: str, count: int) -> str:
+    return f"{count} {noun if count == 1 else noun + 's'}"
 
 
 # -- show ------------------------------------------------------------------------------------------------------------

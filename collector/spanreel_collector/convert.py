@@ -104,11 +104,14 @@ def convert_cluster(
     documents = []
     for one in finished:
         session = one.session
-        named = (session.key.kind, session.key.value, session.id, len(session.runs))
         try:
-            documents.append(Document(*one.began, *named, write(session)))
+            text = write(session)
         except Exception as error:  # noqa: BLE001 - as in _place: a bad session costs only itself
             tally.add([Fault(f"session of {session.key.kind} {session.key.value!r}", said(error))], {})
+            continue
+        start, arrival = one.began
+        kind, value = session.key.kind, session.key.value
+        documents.append(Document(start, arrival, kind, value, session.id, len(session.runs), text))
     return Part(cluster.names, tuple(documents), tally, frozenset(heads), frozenset(tails)), finished
 
 

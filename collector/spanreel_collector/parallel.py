@@ -44,14 +44,14 @@ class _Several:
 
 
 @contextmanager
-def crew(jobs: int) -> Iterator[Crew]:
-    """Those who do the work, in this many processes."""
+def crew(jobs: int, begin: Callable[[], None] | None = None) -> Iterator[Crew]:
+    """Those who do the work, in this many processes, each of which begins so."""
     if jobs <= 1:
         yield _Alone()
         return
     # A fresh process each: one that is forked would share what this one has open.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, mp_context=context) as executor:
+    with ProcessPoolExecutor(jobs, mp_context=context, initializer=begin) as executor:
         try:
             yield _Several(executor, jobs)
         except BaseException:

@@ -24,7 +24,7 @@ CREATE TABLE key(trace BLOB, name BLOB, PRIMARY KEY(trace, name)) WITHOUT ROWID;
 CREATE TABLE same(name BLOB PRIMARY KEY, chief BLOB) WITHOUT ROWID;
 CREATE TABLE part(number INTEGER PRIMARY KEY, rest BLOB);
 CREATE TABLE member(part INTEGER, cluster BLOB);
-CREATE TABLE document(part INTEGER, start INTEGER, arrival INTEGER, kind TEXT, value BLOB, id TEXT,
+CREATE TABLE document(part INTEGER, start INTEGER, arrival INTEGER, kind TEXT, value BLOB, id TEXT, runs INTEGER,
     offset INTEGER, length INTEGER);
 CREATE TABLE tail(name BLOB, part INTEGER);
 CREATE TABLE head(name BLOB, part INTEGER);
@@ -77,6 +77,7 @@ class Document:
     kind: str
     value: str
     id: str
+    runs: int
     text: bytes
 
 
@@ -172,9 +173,9 @@ class Spool:
         number = cursor.lastrowid
         self._index.executemany("INSERT INTO member VALUES (?, ?)", ((number, name) for name in part.names))
         for document in part.documents:
-            named = (document.kind, _bytes(document.value), document.id, self._written, len(document.text))
-            row = (number, document.start, document.arrival, *named)
-            self._index.execute("INSERT INTO document VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+            named = (document.kind, _bytes(document.value), document.id, document.runs)
+            row = (number, document.start, document.arrival, *named, self._written, len(document.text))
+            self._index.execute("INSERT INTO document VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
             self._texts.write(document.text)
             self._written += len(document.text)
         self._index.executemany("INSERT INTO head VALUES (?, ?)", ((name, number) for name in part.heads))
@@ -221,10 +222,10 @@ class Spool:
         for (rest,) in self._index.execute("SELECT rest FROM part ORDER BY number"):
             yield pickle.loads(rest)  # noqa: S301 - as in packing: only `keep` wrote it
 
-    def count(self) -> int:
-        """How many documents there are."""
-        (count,) = self._index.execute("SELECT COUNT(*) FROM document").fetchone()
-        return int(count)
+    def count(self) -> tuple[int, int]:
+        """How many documents there are, and how many runs in them."""
+        documents, runs = self._index.execute("SELECT COUNT(*), COALESCE(SUM(runs), 0) FROM document").fetchone()
+        return int(documents), int(runs)
 
     def documents(self) -> Iterator[tuple[str, bytes]]:
         """All documents, oldest first: the session's id and the text."""

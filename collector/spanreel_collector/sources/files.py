@@ -49,6 +49,14 @@ def read_pieces(path: str, passed: Callable[[int], None] | None = None) -> Itera
             yield _piece(record, name, folder)
 
 
+def size_of(path: str) -> int:
+    """Bytes of a file; 0 where nobody knows before it is read."""
+    try:
+        return 0 if path == STDIN else Path(path).stat().st_size
+    except OSError:
+        return 0
+
+
 def _piece(record: Record, name: str, folder: str | None) -> Piece:
     return Piece(f"{name}:{record.number}", record.data, record.form, folder, record.problem)
 
