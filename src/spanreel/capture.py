@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from spanreel import wire
@@ -106,8 +106,17 @@ class ExchangeCapture:
 
     def record(self) -> ModelRecord:
         """What was kept, read."""
-        record = ModelRecord(
-            request=Request(self.operation, None),
+        headers = self.headers
+        request, raw_request = Request(self.operation, None), None
+        try:
+            request = self.protocol.read_request(self.request.body, self.operation)
+        except ValueError:
+            raw_request = self.request.body.decode("utf-8", "replace")
+        answer, raw_response = self._answer()
+        # The provider's own words say more than the HTTP status.
+        failure = answer.error if answer is not None else None
+        return ModelRecord(
+            request=request,
             provider=provider_of(self.request.host, self.protocol),
             protocol=self.protocol.NAME,
             call_id=self.call_id or None,
@@ -117,40 +126,28 @@ class ExchangeCapture:
             agent=self.agent,
             host=self.request.host or None,
             port=self.request.port,
-            headers={name: self.headers[name] for name in KEPT_HEADERS if name in self.headers},
+            headers={name: headers[name] for name in KEPT_HEADERS if name in headers} if headers else {},
             time_to_first_chunk=self.pieces[0][0] / 1000 if self.pieces and self._is_stream() else None,
-            error=self.error,
-            status=self.outcome,
+            answer=answer,
+            raw_request=raw_request,
+            raw_response=raw_response,
+            fidelity={"output": Fidelity.TRUNCATED} if self.dropped else {},
+            error=failure or self.error,
+            status=Status.ERROR if failure and self.outcome is Status.OK else self.outcome,
         )
-        record = self._with_request(record)
-        return self._with_answer(record)
 
-    def _with_request(self, record: ModelRecord) -> ModelRecord:
-        try:
-            return replace(record, request=self.protocol.read_request(self.request.body, self.operation))
-        except ValueError:
-            return replace(record, raw_request=self.request.body.decode("utf-8", "replace"))
-
-    def _with_answer(self, record: ModelRecord) -> ModelRecord:
+    def _answer(self) -> tuple[Answer | None, str | None]:
+        """The answer, where there was one; with its text where that could not be read."""
         if self.status is None:
-            return record
+            return None, None
         pieces: list[Piece] = []
         with quietly("decode a response"):
             pieces = self.decode(self.headers, self.pieces) if self.body is None else [(self.body_at, self.body)]
-        body = b"".join(piece for _, piece in pieces)
+        body = pieces[0][1] if len(pieces) == 1 else b"".join(piece for _, piece in pieces)
         try:
-            answer = self._read(pieces, body)
+            return self._read(pieces, body), None
         except ValueError:
-            record = replace(record, raw_response=body.decode("utf-8", "replace"))
-            answer = Answer(status=self.status, complete=False)
-        if self.dropped:
-            record = replace(record, fidelity={**record.fidelity, "output": Fidelity.TRUNCATED})
-        return replace(
-            record,
-            answer=answer,
-            error=answer.error or record.error,  # the provider's own words say more than the HTTP status
-            status=Status.ERROR if answer.error and record.status is Status.OK else record.status,
-        )
+            return Answer(status=self.status, complete=False), body.decode("utf-8", "replace")
 
     def _read(self, pieces: Sequence[Piece], body: bytes) -> Answer:
         status = self.status or 200

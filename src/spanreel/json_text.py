@@ -14,6 +14,7 @@ from typing import Any
 
 import pydantic_core
 
+from spanreel.memory import Known
 from spanreel.model import Json
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
@@ -41,8 +42,13 @@ class Listed(str):
 
 def encode_list(values: Iterable[Any]) -> Listed:
     """`encode` of a list, item by item."""
-    items = tuple(map(encode, values))
-    return listed(items)
+    return listed(tuple(_text_of(value) if type(value) is Known else encode(value) for value in values))
+
+
+def _text_of(value: Known) -> str:
+    if value.text is None:
+        value.text = encode(value)
+    return value.text
 
 
 def listed(items: tuple[str, ...]) -> Listed:

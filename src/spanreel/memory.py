@@ -6,12 +6,27 @@ A conversation repeats its history in every call; what was read, examined or wri
 from __future__ import annotations
 
 import threading
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 Value = TypeVar("Value")
 
 ENTRY_BYTES = 256
 """What an entry is reckoned to take beside its content."""
+
+
+class Known(dict[str, Any]):
+    """A JSON object that was read before, and remembers its own JSON text. It is shared: nobody may change it."""
+
+    __slots__ = ("text",)
+
+    text: str | None
+
+
+def known(value: dict[str, Any]) -> Known:
+    """The object, its text not yet worked out."""
+    made = Known(value)
+    made.text = None
+    return made
 
 
 class Memory(Generic[Value]):

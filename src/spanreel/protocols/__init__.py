@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -46,6 +47,7 @@ _MODEL_KEY = b'"model"'
 _MODEL = re.compile(rb'"model"\s*:\s*("(?:[^"\\]|\\.)*")')
 _TOKEN = re.compile(rb'"(?:[^"\\]+|\\.)*+"|[{}\[\]]')
 _MOST_CANDIDATES = 32
+_MOST_KNOWN = 16 * 1024
 
 
 def recognise(method: str, path: str, extra: Mapping[str, str] | None = None) -> tuple[ModelProtocol, Operation] | None:
@@ -111,11 +113,21 @@ def _at_top(body: bytes, start: int, end: int) -> bool:
 
 
 def _depth(body: bytes, start: int, end: int) -> int:
+    """By how many brackets more are opened than closed in between; of a short piece that comes again it is known."""
+    piece = body[start:end]
+    return _depth_of(piece) if len(piece) > _MOST_KNOWN else _known_depth_of(piece)
+
+
+def _depth_of(piece: bytes) -> int:
     depth = 0
-    for match in _TOKEN.finditer(body, start, end):
+    for match in _TOKEN.finditer(piece):
         token = match.group()
         if token in (b"{", b"["):
             depth += 1
         elif token in (b"}", b"]"):
             depth -= 1
     return depth
+
+
+_known_depth_of: Final = functools.lru_cache(64)(_depth_of)
+"""Behind the model stand the tools, which are the same in every call of an agent."""

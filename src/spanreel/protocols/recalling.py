@@ -7,14 +7,14 @@ from typing import Any, Final
 
 import pydantic_core
 
-from spanreel.memory import Memory
+from spanreel.memory import Known, Memory, known
 from spanreel.model import Json
 
 MOST_BYTES: Final = 4 * 1024 * 1024
 """How much of what was read before is known again, a kind of entry."""
 
-Read = tuple[dict[str, Any], bool]
-"""An entry, read, and whether writing it again gives the very same entry. It is shared: nobody may change it."""
+Read = tuple[Known, bool]
+"""An entry, read, and whether writing it again gives the very same entry."""
 
 
 class Recalling:
@@ -40,4 +40,4 @@ class Recalling:
 
     def _fresh(self, entry: Json) -> Read:
         read = self._read(entry)
-        return read, self._is_same(entry, read)
+        return known(read), self._is_same(entry, read)

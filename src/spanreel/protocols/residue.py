@@ -38,6 +38,14 @@ def unexpected(what: str, value: Json, expected: str) -> ValueError:
     return ValueError(f"{what} is of type {type(value).__name__}, expected {expected}")
 
 
+def objects(entries: list[Json], place: str) -> list[Json]:
+    """The entries of a list that must be objects; ``place`` names the list in the ValueError for one that is none."""
+    for index, entry in enumerate(entries):
+        if not isinstance(entry, dict):
+            raise unexpected(f"{place}/{index}", entry, "an object")
+    return entries
+
+
 def write_json(value: Json) -> bytes:
     """Compact JSON text."""
     return pydantic_core.to_json(value)

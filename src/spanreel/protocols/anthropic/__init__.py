@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Final
 
 from spanreel.model import Answer, Json, Operation, Request
@@ -19,7 +20,8 @@ from spanreel.protocols.anthropic.messages import (
 )
 from spanreel.protocols.anthropic.stream import join, split
 from spanreel.protocols.openai_errors import read_error, write_error
-from spanreel.protocols.residue import overlay, parse_object, residue, unexpected, write_json
+from spanreel.protocols.recalling import Recalling
+from spanreel.protocols.residue import objects, overlay, parse_object, residue, same, unexpected, write_json
 
 __all__ = [
     "NAME",
@@ -64,17 +66,29 @@ def read_request(body: bytes, operation: Operation) -> Request:
         raise unexpected(f"{NAME} request: messages", entries, "a list")
     instructions, form = read_content(wire.get("system"))
     forms: dict[str, Json] = {SYSTEM: form[FORM]} if form else {}
+    read = [_recall_message(entry) for entry in objects(entries, f"{NAME} request: messages")]
+    offered = [_recall_tool(entry) for entry in tools] if isinstance(tools, list) else []
     request = Request(
         operation=operation,
         model=wire["model"] if isinstance(wire.get("model"), str) else None,
-        messages=tuple(read_message(entry, f"{NAME} request: messages/{index}") for index, entry in enumerate(entries)),
+        messages=tuple(message for message, _ in read),
         instructions=tuple(instructions),
-        tools=tuple(map(read_tool, tools)) if isinstance(tools, list) else (),
+        tools=tuple(tool for tool, _ in offered),
         settings=_read_settings(wire),
         stream=wire.get("stream") is True,
         provider_fields=forms,
     )
-    return replace(request, provider_fields={**forms, **residue(wire, _write(request))})
+    known: dict[str, Json] = {"messages": entries} if all(exact for _, exact in read) else {}
+    if all(exact for _, exact in offered):
+        known["tools"] = tools
+    return replace(request, provider_fields={**forms, **residue(wire, _write(request, known))})
+
+
+_recall_message: Final = Recalling(
+    lambda entry: read_message(entry, f"{NAME} request: a message"),
+    lambda entry, message: same(write_message(message), entry),
+)
+_recall_tool: Final = Recalling(read_tool, lambda entry, tool: same(write_tool(tool), entry))
 
 
 def write_request(request: Request) -> bytes:
@@ -102,14 +116,15 @@ def _read_settings(wire: Mapping[str, Json]) -> dict[str, Json]:
     return settings
 
 
-def _write(request: Request) -> dict[str, Json]:
+def _write(request: Request, known: Mapping[str, Json] = MappingProxyType({})) -> dict[str, Json]:
+    """The request as JSON; ``known`` are its messages and its tools where it is known how they are written."""
     wire: dict[str, Json] = {} if request.model is None else {"model": request.model}
     if request.instructions:
         forms = {FORM: request.provider_fields.get(SYSTEM)}
         wire["system"] = write_content(request.instructions, forms)
-    wire["messages"] = [write_message(message) for message in request.messages]
+    wire["messages"] = known["messages"] if "messages" in known else list(map(write_message, request.messages))
     if request.tools:
-        wire["tools"] = [write_tool(tool) for tool in request.tools]
+        wire["tools"] = known["tools"] if "tools" in known else list(map(write_tool, request.tools))
     wire |= {name: request.settings[name] for name in _SETTINGS if name in request.settings}
     for name, (outer, inner) in _INNER_SETTINGS.items():
         if name in request.settings:

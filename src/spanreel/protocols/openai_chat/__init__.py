@@ -13,7 +13,7 @@ from spanreel.protocols.openai_chat.answers import read_body, write_body
 from spanreel.protocols.openai_chat.stream import join, split
 from spanreel.protocols.openai_errors import read_error, write_error
 from spanreel.protocols.recalling import Recalling
-from spanreel.protocols.residue import overlay, parse_object, residue, same, unexpected, write_json
+from spanreel.protocols.residue import objects, overlay, parse_object, residue, same, unexpected, write_json
 
 __all__ = [
     "NAME",
@@ -60,7 +60,7 @@ def read_request(body: bytes, operation: Operation) -> Request:
     if not isinstance(entries, list):
         raise unexpected(f"{NAME} request: messages", entries, "a list")
     settings, forms = _read_settings(wire)
-    read = [_recall_message(entry) for entry in _objects(entries)]
+    read = [_recall_message(entry) for entry in objects(entries, f"{NAME} request: messages")]
     offered = wire["tools"] if isinstance(wire.get("tools"), list) else []
     tools = [_recall_tool(entry) for entry in offered]
     request = Request(
@@ -77,13 +77,6 @@ def read_request(body: bytes, operation: Operation) -> Request:
         known["tools"] = offered
     rest = residue(wire, _write(request, known))
     return replace(request, provider_fields={**request.provider_fields, **rest})
-
-
-def _objects(entries: list[Json]) -> list[Json]:
-    for index, entry in enumerate(entries):
-        if not isinstance(entry, dict):
-            raise unexpected(f"{NAME} request: messages/{index}", entry, "an object")
-    return entries
 
 
 _recall_message: Final = Recalling(

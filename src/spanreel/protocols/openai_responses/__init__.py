@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Final
 
 from spanreel.model import Answer, Json, Message, Operation, Request
@@ -12,7 +13,8 @@ from spanreel.protocols.openai_responses.answers import read_body, write_body
 from spanreel.protocols.openai_responses.conversation import read_input, write_input
 from spanreel.protocols.openai_responses.parts import read_tool, write_tool
 from spanreel.protocols.openai_responses.stream import join, split
-from spanreel.protocols.residue import kept, overlay, parse_object, residue, unexpected, write_json
+from spanreel.protocols.recalling import Recalling
+from spanreel.protocols.residue import kept, overlay, parse_object, residue, same, unexpected, write_json
 
 __all__ = [
     "NAME",
@@ -55,25 +57,33 @@ def read_request(body: bytes, operation: Operation) -> Request:
     entries, instructions, tools = wire.get("input"), wire.get("instructions"), wire.get("tools")
     settings, forms = _read_settings(wire)
     messages: tuple[Message, ...] = ()
+    known: dict[str, Json] = {}
     if isinstance(entries, str):
         messages = ({"role": "user", "parts": [{"type": "text", "content": entries}]},)
         forms["input"] = "text"
     elif isinstance(entries, list):
-        messages = read_input(entries, f"{NAME} request: input")
+        messages, exact = read_input(entries, f"{NAME} request: input")
+        known = {"input": entries} if exact else {}
     elif entries is not None:
         raise unexpected(f"{NAME} request: input", entries, "text or a list")
+    offered = [_recall_tool(entry) for entry in tools] if isinstance(tools, list) else []
+    if all(exact for _, exact in offered):
+        known["tools"] = tools
     request = Request(
         operation=operation,
         model=wire["model"] if isinstance(wire.get("model"), str) else None,
         messages=messages,
         instructions=({"type": "text", "content": instructions},) if isinstance(instructions, str) else (),
-        tools=tuple(map(read_tool, tools)) if isinstance(tools, list) else (),
+        tools=tuple(tool for tool, _ in offered),
         settings=settings,
         stream=wire.get("stream") is True,
         provider_fields={FORMS: forms} if forms else {},
     )
-    rest = residue(wire, _write(request))
+    rest = residue(wire, _write(request, known))
     return replace(request, provider_fields={**request.provider_fields, **rest})
+
+
+_recall_tool: Final = Recalling(read_tool, lambda entry, tool: same(write_tool(tool), entry))
 
 
 def write_request(request: Request) -> bytes:
@@ -106,15 +116,16 @@ def _read_settings(wire: Mapping[str, Json]) -> tuple[dict[str, Json], dict[str,
     return settings, forms
 
 
-def _write(request: Request) -> dict[str, Json]:
+def _write(request: Request, known: Mapping[str, Json] = MappingProxyType({})) -> dict[str, Json]:
+    """The request as JSON; ``known`` are its input and its tools where it is known how they are written."""
     forms = request.provider_fields.get(FORMS)
     forms = forms if isinstance(forms, dict) else {}
     wire: dict[str, Json] = {} if request.model is None else {"model": request.model}
     if request.instructions:
         wire["instructions"] = "\n\n".join(str(part.get("content")) for part in request.instructions)
-    wire["input"] = _write_messages(request, forms)
+    wire["input"] = known["input"] if "input" in known else _write_messages(request, forms)
     if request.tools:
-        wire["tools"] = [write_tool(tool) for tool in request.tools]
+        wire["tools"] = known["tools"] if "tools" in known else list(map(write_tool, request.tools))
     wire |= {field: request.settings[setting] for setting, field in _SETTINGS.items() if setting in request.settings}
     if "conversation" in wire and forms.get("conversation_id") == "object":
         wire["conversation"] = {"id": wire["conversation"]}

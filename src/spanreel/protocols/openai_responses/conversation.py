@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from spanreel.model import Json, Message
@@ -16,31 +16,29 @@ from spanreel.protocols.openai_responses.items import (
     write_output,
 )
 from spanreel.protocols.openai_responses.parts import read_content, write_content
-from spanreel.protocols.residue import keep, kept, overlay, residue, unexpected
+from spanreel.protocols.recalling import Recalling
+from spanreel.protocols.residue import keep, kept, objects, overlay, residue, same, unexpected
 
 
-def read_input(items: Sequence[Json], place: str) -> tuple[Message, ...]:
-    """Read items into messages: what the assistant said, thought and called in a row is one of them.
+def read_input(items: list[Json], place: str) -> tuple[tuple[Message, ...], bool]:
+    """Items as messages: what the assistant said, thought and called in a row is one; and whether all is written so.
 
     Raises:
         ValueError: an item is no object; says which, at ``place``.
     """
-    messages: list[Message] = []
-    assistant: list[Mapping[str, Json]] = []
-    for index, item in enumerate(items):
-        if not isinstance(item, dict):
-            raise unexpected(f"{place}/{index}", item, "an object")
-        message = _read_other(item)
-        if message is None:
+    read: list[tuple[Message, bool]] = []
+    assistant: list[Json] = []
+    for item in objects(items, place):
+        if _is_assistants(item):
             assistant.append(item)
             continue
         if assistant:
-            messages.append({"role": "assistant", "parts": read_items(assistant)})
+            read.append(_recall_assistant(assistant))
             assistant = []
-        messages.append(message)
+        read.append(_recall_other(item))
     if assistant:
-        messages.append({"role": "assistant", "parts": read_items(assistant)})
-    return tuple(messages)
+        read.append(_recall_assistant(assistant))
+    return tuple(message for message, _ in read), all(exact for _, exact in read)
 
 
 def write_input(messages: Sequence[Message]) -> list[Json]:
@@ -61,16 +59,23 @@ def write_input(messages: Sequence[Message]) -> list[Json]:
     return items
 
 
-def _read_other(item: Mapping[str, Json]) -> Message | None:
+def _is_assistants(item: Json) -> bool:
+    """Whether an item is of what the assistant said, thought or called."""
+    if not isinstance(item, dict) or is_output(item) or item.get("type") == "mcp_approval_response":
+        return False
+    role = item.get("role")
+    return not isinstance(role, str) or role == "assistant" or item.get("type", "message") != "message"
+
+
+def _read_other(item: Json) -> Message:
     """The message in an item that is not the assistant's."""
+    if not isinstance(item, dict):
+        raise unexpected("an item", item, "an object")
     if is_output(item):
         return {"role": "tool", "parts": [read_output(item)]}
     if item.get("type") == "mcp_approval_response":
         return {"role": "user", "parts": [read_own(item)], "provider_fields": {FORM: "item"}}
-    role = item.get("role")
-    if not isinstance(role, str) or role == "assistant" or item.get("type", "message") != "message":
-        return None
-    content = item.get("content")
+    role, content = item["role"], item.get("content")
     parts: list[dict[str, Any]] = []
     form: dict[str, Json] = {}
     if isinstance(content, str):
@@ -80,6 +85,13 @@ def _read_other(item: Mapping[str, Json]) -> Message | None:
         form = {FORM: "list"} if len(parts) == 1 and parts[0]["type"] == "text" else {}
     message = keep({"role": "system" if role == "developer" else role, "parts": parts}, form)
     return keep(message, {**form, **residue(item, _write_message(message, parts))})
+
+
+_recall_other = Recalling(_read_other, lambda item, message: same(write_input([message]), [item]))
+_recall_assistant = Recalling(
+    lambda items: {"role": "assistant", "parts": read_items(items if isinstance(items, list) else [])},
+    lambda items, message: same(write_input([message]), items),
+)
 
 
 def _write_message(message: Message, parts: Sequence[dict[str, Json]]) -> dict[str, Json]:
