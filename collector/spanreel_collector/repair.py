@@ -17,6 +17,7 @@ from spanreel_collector.folding import (
 )
 from spanreel_collector.histories import chain_deltas
 from spanreel_collector.merging import fill_run
+from spanreel_collector.offers import describe_tools, share_instructions
 from spanreel_collector.retries import fold_retries
 from spanreel_collector.rounds import chain_responses, recover_rounds, share_tools, split_rounds, unfold_tools
 from spanreel_collector.span import RawLog, RawSpan
@@ -137,10 +138,12 @@ REPAIRS: tuple[Callable[[Trace], Trace], ...] = (
     fold_nested_tools,
     fold_native_runs,
     fold_wrappers,
+    describe_tools,
     recover_rounds,
     unfold_tools,
     split_rounds,
     share_tools,
+    share_instructions,
     chain_deltas,
     chain_responses,
     cut_circles,

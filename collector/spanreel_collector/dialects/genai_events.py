@@ -32,18 +32,21 @@ def whole_attributes(span: RawSpan) -> Attributes:
     """The span's attributes, with what they lack taken from its events and log records."""
     if not span.events and not span.logs:
         return span.attributes
+    found = dict(details(span))
+    inputs, outputs = read_records((name, body) for name, _, body in _records(span))
+    if inputs:
+        found.setdefault(INPUT_MESSAGES, inputs)
+    if outputs:
+        found.setdefault(OUTPUT_MESSAGES, outputs)
+    return found
+
+
+def details(span: RawSpan) -> Attributes:
+    """The span's attributes, with those that stand on its events and log records of today, one or all on each."""
     beside: dict[str, Json] = {}
-    told: list[tuple[str, dict[str, Any]]] = []
-    for name, attributes, body in _records(span):
+    for name, attributes, _ in _records(span):
         if name == _DETAILS:
             beside.update(attributes)
-        else:
-            told.append((name, body))
-    inputs, outputs = read_records(told)
-    if inputs:
-        beside.setdefault(INPUT_MESSAGES, inputs)
-    if outputs:
-        beside.setdefault(OUTPUT_MESSAGES, outputs)
     return {**beside, **{key: value for key, value in span.attributes.items() if value is not None}}
 
 
