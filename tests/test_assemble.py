@@ -250,7 +250,7 @@ def test_a_tool_call_inside_a_model_call_stands_in_its_turn() -> None:
     merged = chat(2, WEATHER, asks(called("g", {}, "b")), 1, seconds=9)
     other = chat(3, WEATHER, None, 1)
     run = only_run(session(agent(1, "demo", seconds=99), merged, other, tool(5, "f", {}, "a", 2), scope=GENAI))
-    assert turns(run) == [(0, span_id(2), [f"{span_id(2)}.0", span_id(5)]), (1, span_id(3), [])]
+    assert turns(run) == [(0, span_id(2), [span_id(5), f"{span_id(2)}.0"]), (1, span_id(3), [])]
 
 
 def test_a_run_without_model_calls_has_one_turn_for_its_tools() -> None:
