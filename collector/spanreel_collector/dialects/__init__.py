@@ -95,7 +95,6 @@ class Gatherer(Protocol):
 GATHERERS: tuple[Gatherer, ...] = (
     claude_code,
     mastra,
-    crewai_own,
 )
 
 
