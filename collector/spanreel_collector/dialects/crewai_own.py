@@ -1,22 +1,21 @@
-"""CrewAI's own telemetry, which goes to its makers unless it is sent elsewhere: each crew and task is a trace of its own.
+"""CrewAI's own telemetry, which goes to its makers unless it is sent elsewhere: each span is a trace of its own.
 
-Neither model calls nor tools' arguments are in it; what was said is, only where the crew is shared (``share_crew``).
+Of a crew that is shared (``share_crew``) one span tells what was said, with all its tasks; all others are only counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from typing import Any
 
-from spanreel.model import Agent, ErrorCategory, Fidelity, Message, Record, RunRecord
+from spanreel.model import Agent, ErrorCategory, Fidelity, Json, Message, Record, RunRecord
 from spanreel_collector.dialects import values
+from spanreel_collector.dialects.content.decoding import decode
 from spanreel_collector.dialects.content.messages import parts_of
-from spanreel_collector.span import Attributes, RawLog, RawSpan
+from spanreel_collector.span import Attributes, RawSpan
 
 NAME = "crewai"
 
-_SCOPE = "crewai.telemetry"
-_CREW, _TASK = "Crew Execution", "Task Execution"
+_SCOPE, _CREW = "crewai.telemetry", "Crew Execution"
 
 
 def speaks(span: RawSpan) -> bool:
@@ -25,53 +24,39 @@ def speaks(span: RawSpan) -> bool:
 
 
 def read(span: RawSpan) -> Record | None:
-    """A crew's run, and a task's inside it, where they say what was said; None of all that is only counted."""
+    """The run of a crew that says what was said; None of all that is only counted."""
     attributes = span.attributes
-    if span.name == _CREW and "crew_output" in attributes:
-        tasks, _ = values.decode(attributes.get("crew_tasks"))
-        asked = [task for task in tasks if isinstance(task, dict)] if isinstance(tasks, list) else []
-        words = [text for task in asked if (text := values.text(task, "description"))]
-        return _run(span, None, words, values.text(attributes, "crew_output"))
-    if span.name == _TASK and "task_output" in attributes:
-        words = [text for text in [values.text(attributes, "formatted_description")] if text]
-        return _run(span, values.text(attributes, "agent_role"), words, values.text(attributes, "task_output"))
-    return None
-
-
-def gather(spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> tuple[list[RawSpan], list[RawLog]]:
-    """Tasks in the trace of the crew that ran them, inside its span: by the crew's id, and by time."""
-    crews = [span for span in spans if speaks(span) and span.name == _CREW]
-    return [_placed(span, crews) for span in spans], list(logs)
-
-
-def trace_of(log: RawLog) -> str | None:
-    """No log record is CrewAI's."""
-    del log
-    return None
-
-
-def _placed(span: RawSpan, crews: Sequence[RawSpan]) -> RawSpan:
-    if not crews or not speaks(span) or span.name != _TASK:
-        return span
-    around = (crew for crew in crews if _crew_of(crew.attributes) == _crew_of(span.attributes))
-    crew = next((crew for crew in around if crew.start <= span.start and (crew.end == 0 or span.end <= crew.end)), None)
-    return replace(span, trace_id=crew.trace_id, parent_id=crew.span_id) if crew is not None else span
-
-
-def _crew_of(attributes: Attributes) -> str | None:
-    return values.text(attributes, "crew_id")
-
-
-def _run(span: RawSpan, agent: str | None, words: Sequence[str], answer: str | None) -> RunRecord:
+    answer = values.text(attributes, "crew_output")
+    if span.name != _CREW or answer is None:
+        return None
+    tasks, agents = _objects(attributes, "crew_tasks"), _objects(attributes, "crew_agents")
+    asked = tuple(_said("user", text, None) for task in tasks if (text := values.text(task, "description")))
+    roles = {values.text(task, "id"): values.text(task, "agent_role") for task in tasks}
+    answers = [
+        _said("assistant", text, roles.get(values.text(task, "id")))
+        for task in _objects(attributes, "crew_tasks_output")
+        if (text := values.text(task, "output"))
+    ]
+    if not answers or answers[-1]["parts"] != parts_of(answer):
+        answers.append(_said("assistant", answer, None))
+    names = {name for agent in agents if (name := values.text(agent, "role"))}
     error = values.failure(span, ErrorCategory.OTHER)
-    asked: tuple[Message, ...] = tuple({"role": "user", "parts": parts_of(text)} for text in words)
-    output: tuple[Message, ...] = ({"role": "assistant", "parts": parts_of(answer)},) if answer else ()
-    absent = {field: Fidelity.ABSENT for field, found in (("input", asked), ("output", output)) if not found}
     return RunRecord(
-        agent=Agent(agent),
+        # A crew has no name; what only one agent works in is that one's run.
+        agent=Agent(next(iter(names)) if len(names) == 1 else None),
         input=asked,
-        output=output,
+        output=tuple(answers),
         status=values.status_of(error),
         error=error,
-        fidelity=absent,
+        fidelity={} if asked else {"input": Fidelity.ABSENT},
     )
+
+
+def _objects(attributes: Attributes, key: str) -> list[dict[str, Any]]:
+    found: Json = decode(attributes.get(key))[0]
+    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+
+
+def _said(role: str, text: str, name: str | None) -> Message:
+    message: Message = {"role": role, "parts": parts_of(text)}
+    return {**message, "name": name} if name else message
