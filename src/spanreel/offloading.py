@@ -102,7 +102,7 @@ def read_kept(place: str, name: str, most: int) -> bytes | None:
         else:
             files, url = _file_system(place), f"{place.rstrip('/')}/{name}"
             content = files.cat_file(url) if files.size(url) <= most else b""
-    except (OSError, ValueError):
+    except (OSError, ValueError, SettingsError):
         return None
     return content if hashlib.sha256(content).hexdigest() == name.partition(".")[0] else None
 

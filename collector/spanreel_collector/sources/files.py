@@ -66,7 +66,7 @@ def read_piece(piece: Piece) -> Batch:
     if piece.problem is not None:
         return Batch(faults=(Fault(piece.place, piece.problem),))
     batch = read_body(piece.data, piece.form, piece.place)
-    return batch if piece.folder is None else resolve(batch, Path(piece.folder))
+    return resolve(batch, None if piece.folder is None else Path(piece.folder))
 
 
 def read_body(data: bytes, form: Literal["json", "protobuf"], place: str) -> Batch:

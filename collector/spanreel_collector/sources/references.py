@@ -1,25 +1,32 @@
-"""Content that an instrumentation uploaded beside its telemetry: ``gen_ai.*_ref`` attributes, read from nearby files.
+"""Content that was kept beside the telemetry: ``*_ref`` attributes, read from nearby files and from the offload.
 
-Only files inside the folder of the telemetry are read: what a span says must not make us open anything else.
+Only files inside the folder of the telemetry are read, and those at ``SPANREEL_OFFLOAD``, where spanreel keeps content
+by its digest: what a span says must not make us open anything else.
 """
 
 from __future__ import annotations
 
+import os
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 from spanreel.conventions import INPUT_MESSAGES, OUTPUT_MESSAGES, SYSTEM_INSTRUCTIONS, TOOL_DEFINITIONS
+from spanreel.offloading import SUFFIX, read_kept
+from spanreel.settings import OFFLOAD
 from spanreel_collector.span import Batch, RawLog, RawSpan
 
 LARGEST = 64 * 1024 * 1024
 """Bytes of one referenced file that are read; a larger one is left alone."""
-_REFERRED = {name: f"{name}_ref" for name in (INPUT_MESSAGES, OUTPUT_MESSAGES, SYSTEM_INSTRUCTIONS, TOOL_DEFINITIONS)}
+_REFERRED = frozenset({INPUT_MESSAGES, OUTPUT_MESSAGES, SYSTEM_INSTRUCTIONS, TOOL_DEFINITIONS})
+_KEPT = re.compile(r"(?:.*/)?([0-9a-f]{64}\.(?:json|txt))")
+"""References to what spanreel keeps: any attribute may be kept so."""
 
 Item = TypeVar("Item", RawSpan, RawLog)
 
 
-def resolve(batch: Batch, folder: Path) -> Batch:
+def resolve(batch: Batch, folder: Path | None) -> Batch:
     """The batch with the content of referenced files in the attributes that would have held it."""
     return replace(
         batch,
@@ -28,15 +35,34 @@ def resolve(batch: Batch, folder: Path) -> Batch:
     )
 
 
-def _resolved(item: Item, folder: Path) -> Item:
+def _resolved(item: Item, folder: Path | None) -> Item:
     attributes, found = item.attributes, {}
-    for name, reference_name in _REFERRED.items():
-        reference = attributes.get(reference_name)
-        if isinstance(reference, str) and attributes.get(name) is None:
+    for reference_name, reference in attributes.items():
+        if not reference_name.endswith(SUFFIX) or not isinstance(reference, str):
+            continue
+        name = reference_name.removesuffix(SUFFIX)
+        if attributes.get(name) is not None:
+            continue
+        kept = _KEPT.fullmatch(reference)
+        content = None
+        if kept is not None:
+            content = _kept(reference, kept[1], folder)
+        elif folder is not None and name in _REFERRED:
             content = _content(reference, folder)
-            if content is not None:
-                found[name] = content
+        if content is not None:
+            found[name] = content
     return replace(item, attributes={**attributes, **found}) if found else item
+
+
+def _kept(reference: str, name: str, folder: Path | None) -> str | None:
+    """What spanreel has kept: where it still keeps it, or in a folder that was brought along with the telemetry."""
+    places = [os.environ.get(OFFLOAD, "").strip()]
+    if folder is not None:
+        home = reference.removesuffix(name).rstrip("/").rpartition("/")[2]
+        places += [str(folder), *([str(folder / home)] if home not in {"", ".", ".."} else [])]
+    contents = (read_kept(place, name, LARGEST) for place in places if place)
+    content = next((one for one in contents if one is not None), None)
+    return None if content is None else content.decode("utf-8", "replace")
 
 
 def _content(reference: str, folder: Path) -> str | None:
