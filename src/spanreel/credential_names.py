@@ -17,6 +17,9 @@ WORDS: Final = frozenset(
 )
 """Names of one word that are a credential wherever they stand in a longer name (``DB_PASSWORD_PROD``)."""
 
+ENDS: Final = ("password", "passwd", "passphrase", "apikey", "secretkey")
+"""What a word that names a credential may end with (``PGPASSWORD``)."""
+
 LAST_WORDS: Final = frozenset({"cookie", "cookies", "token"})
 """Words that name a credential only at the end of a name; ``token`` not after `BEFORE_TOKEN`."""
 
@@ -104,7 +107,7 @@ def is_credential_name(name: str) -> bool:
         return len(words) < 2 or words[-2] not in BEFORE_TOKEN
     if last == "pass":
         return len(words) < 2 or words[-2] in BEFORE_PASS
-    return last in LAST_WORDS or any(word in WORDS for word in words) or _has_phrase(words)
+    return last in LAST_WORDS or any(word in WORDS or word.endswith(ENDS) for word in words) or _has_phrase(words)
 
 
 def words_of(name: str) -> tuple[str, ...]:

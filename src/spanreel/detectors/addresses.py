@@ -21,7 +21,7 @@ from spanreel.detectors.numbers import NUMBER, runs, stands_after
 _AT: Final = re.compile(rb"@(?<=[a-z0_+?'\"-]@)(?=[a-z0?])")
 _LOCAL_REVERSED: Final = re.compile(r"[\w+-](?:[\w.+-]|'(?=\w)){0,63}")
 _DOMAIN: Final = re.compile(
-    r"(?:@|%40)((?:[^\W_](?:[\w-]{0,61}[^\W_])?\.){1,8}(?:xn--[a-z0-9-]{2,59}|[^\W\d_]{2,24}))(?![\w(])"
+    r"(?:@|%40)((?:[^\W_](?:[\w-]{0,61}[^\W_])?\.){1,8}(?:xn--[a-z0-9-]{2,59}|[^\W\d_]{2,24}))(?![\w(]|-\w|:[/~])"
 )
 _ESCAPED: Final = re.compile(r"(?:[nrtbf]|u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2})(?=.)")
 _ENCODED: Final = re.compile(r"[0-9A-Fa-f]{2}(?=.)")

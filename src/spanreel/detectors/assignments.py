@@ -13,17 +13,18 @@ from spanreel.detectors.harmless import is_code, is_placeholder, is_prose, is_ty
 _NAME: Final = re.compile(
     r"(?P<name>(?i:key|secret|pass|pwd|token|bearer|jwt|credential|authorization|cookie|signature|conn"
     r"|kubeconfig)[A-Za-z0-9_-]{0,40}+)"
-    r"(?:\\{0,3}+[\"'])?+(?P<separator>[ \t]{0,8}+(?::=|=>|[:=])[ \t]{0,8}+|>|[ \t]{1,4}+)"
+    r"(?:\\{0,3}+[\"'`])?+(?P<separator>[ \t]{0,8}+(?::=|=>|[:=])[ \t]{0,8}+|>|[ \t]{1,4}+)"
 )
 _VALUE: Final = re.compile(
-    r"(?!(?:\\{0,3}[\"']|[<({\[])?\[redacted[]:])"
+    r"(?!(?:[bfruBFRU]{0,2}\\{0,3}[\"'`]|[<({\[])?\[redacted[]:])"
     # Quoted: to the closing quote, or to the end of a line that lacks it.
-    r"(?:(?P<quote>\\{0,3}[\"'])(?P<quoted>(?:\\[^\r\n]|[^\\\r\n])*?)(?:(?P=quote)|(?=[\r\n])|\Z)"
+    r"(?:[bfruBFRU]{0,2}(?P<quote>\\{0,3}[\"'`])(?P<quoted>(?:\\[^\r\n]|[^\\\r\n])*?)(?:(?P=quote)|(?=[\r\n])|\Z)"
     r"|[<({\[]?(?P<bare>(?:[^\s\"'&<>\\,;)}\]({\[]"
     r"|\\(?![\"'nrt\\])"
     # A separator belongs to the value unless the value visibly ends there.
     r"|(?<=[^<({\[])[({\[]|[,;)}\]](?![\s,;)}\]\"'\\]|\Z|[\w .-]{1,40}[=:]))++))"
 )
+_SHORTEST_NUMBER: Final = 4
 _NAME_BEFORE_REVERSED: Final = re.compile(r"[A-Za-z0-9_.-]*")
 
 
@@ -58,9 +59,9 @@ def _names_a_credential(text: str, match: re.Match[str]) -> bool:
 def _is_harmless(text: str, name: re.Match[str], found: re.Match[str], group: str) -> bool:
     """Whether the value is a type, a placeholder, a count of the tokens of language models or, bare, code or prose."""
     value = found[group]
-    if not value or is_type(value) or is_placeholder(value):
+    if not any(map(str.isalnum, value)) or is_type(value) or is_placeholder(value):
         return True
-    if value.isdecimal() and name["name"].lower().endswith("token"):
+    if value.isdecimal() and (name["name"].lower().endswith("token") or len(value) < _SHORTEST_NUMBER):
         return True
     if group == "quoted":
         return False

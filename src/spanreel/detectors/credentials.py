@@ -11,7 +11,7 @@ import re
 from typing import Final
 
 from spanreel.detectors.finding import Detector, Kind
-from spanreel.detectors.harmless import is_code, is_placeholder, is_type, is_word
+from spanreel.detectors.harmless import is_code, is_placeholder, is_plain_word, is_type, is_word
 from spanreel.detectors.matching import matching
 from spanreel.detectors.prose import looks_random
 
@@ -61,9 +61,10 @@ def _is_header_value(match: re.Match[str]) -> bool:
     words = bare.split()
     if match[0][:6].lower() == "cookie":
         return "=" in value or (len(words) == 1 and not words[0].isalpha())
-    return not (is_word(words[0].rstrip(",.;")) or is_code(words[0], "authorization")) or any(
-        looks_random(word) for word in words
-    )
+    if any(looks_random(word) for word in words):
+        return True
+    sentence = len(words) >= 3 and all(map(is_plain_word, words))
+    return not (sentence or is_word(words[0].rstrip(",.;")) or is_code(words[0], "authorization"))
 
 
 HEADER: Final = Detector(
@@ -73,8 +74,9 @@ HEADER: Final = Detector(
     # The value of these headers is several words; it ends where the line or the quotes do.
     matching(
         r"(?i:authorization|(?<![A-Za-z])cookie)"
-        r"[\"'\\\]]{0,4}+[ \t]{0,8}+[:=][ \t]{0,8}+(?:[fbru]{1,2}(?=[\"']))?[\"'\\]{0,4}+(?!\[redacted[]:])"
-        r"(?P<value>[^\"'\\\r\n]+)",
+        r"[\"'\\\]]{0,4}+[ \t]{0,8}+[:=][ \t]{0,8}+(?:[fbru]{1,2}(?=[\"']))?[\"'\\\[]{0,4}+(?!redacted[]:])"
+        # On a command line, the next option is another argument.
+        r"(?P<value>(?:[^\"'\\\r\n ]| (?!--?[A-Za-z]))+)",
         _is_header_value,
     ),
 )
@@ -99,7 +101,7 @@ BEARER: Final = Detector(
 
 def _is_user_and_password(match: re.Match[str]) -> bool:
     """Only what decodes to ``user:password`` is one; "basic understanding" stays."""
-    value = match["value"]
+    value = match["value"].rstrip("=")
     try:
         decoded = base64.b64decode(value + "=" * (-len(value) % 4), validate=True)
     except ValueError:
@@ -111,7 +113,7 @@ BASIC: Final = Detector(
     "basic authorization",
     Kind.CREDENTIAL,
     ("basic",),
-    matching(r"\b[Bb](?:asic|ASIC)[ \t]{1,4}(?P<value>[A-Za-z0-9+/]{4,})={0,2}", _is_user_and_password),
+    matching(r"\b[Bb](?:asic|ASIC)[ \t]{1,4}(?P<value>[A-Za-z0-9+/]{4,}={0,2})", _is_user_and_password),
 )
 
 SIGNED_URL: Final = Detector(

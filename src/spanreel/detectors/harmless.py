@@ -9,32 +9,34 @@ from spanreel.credential_names import is_credential_name
 
 _WORDS: Final = frozenset(
     """
-    a about above after again all also already always an and any are as ask asked asks at auth authentication based be
-    because been before being below but by can cannot change changed changes check click could create did different do
-    does done each either empty encrypted enter entered expired fails failed few first follow followed following follows
-    for found from function get given go good grants had has have he her here his hidden how however i if in incorrect
-    initial instead into invalid is isn't it it's its just keep kept last later leave length less let like long longer
-    look made make many may means method might missing more most must my never new next no nobody none nor not nothing
-    now null of off on once one only optional or our out over per please policies policy protected provided random read
-    refused rejected removed required requirements reset resets rotated rotation rules same see send set shall she short
-    should shown simply since so some something still stored such than that that's the their them then there these they
-    this those three through to too two type types under unknown unset until up update updated upon use used user users
-    uses using valid via wait was we well were what when where whether which while who whose why will with within
-    without won't would wrong yes yet you you'll your
+    a about above after again all already also always an and any are as ask asked asks async at auth authentication
+    await based be because been before being below but by can cannot change changed changes check click could create
+    did different do does done each either empty encrypted enter entered expired failed fails few first follow
+    followed following follows for found from function get given go good grants had has have he her here hidden his
+    how however i if in incorrect initial instead into invalid is isn't it it's its just keep kept lambda last later
+    leave length less let like long longer look made make many may means method might missing more most must my
+    never new next no nobody none nor not nothing now null of off on once one only optional or our out over per
+    please policies policy protected provided random read refused rejected removed required requirements reset
+    resets rotated rotation rules same see send set shall she short should shown simply since so some something
+    still stored such than that that's the their them then there these they this those three through to too two type
+    types under unknown unset until up update updated upon use used user users uses using valid via wait was we well
+    were what when where whether which while who whose why will with within without won't would wrong yes yet you
+    you'll your
     """.split()  # noqa: SIM905 -- a list of words reads best as words
 )
 """What follows "password:" in prose and tables, and is nobody's password; a few words of the trade among them."""
 
 _TYPES: Final = frozenset(
     """
-    any bool boolean byte bytes char code decimal enabled disabled false float int integer never nil nonce none null
-    number object optional secretstr str string text true undefined unicode uuid varchar void
+    any bool boolean byte bytes char code decimal disabled enabled false float include inherit int integer never nil
+    nonce none null number object omit optional same-origin secretstr str string text true undefined unicode uuid
+    varchar void
     """.split()  # noqa: SIM905 -- as above
 )
 _PLACEHOLDER: Final = re.compile(
-    r"\$\{[^}]*\}?|\$\$?[A-Z_][A-Z0-9_]*|\$\([^)]*\)?|\{\{.*|\{[A-Za-z_][\w.]*\}?|%[({]?[A-Za-z_]\w*[)}]?[sd]?%?|%s"
+    r"(?:(?i:bearer|basic|token)\s+)?(?:\$\{[^}]*\}?|\$\$?[A-Z_][A-Z0-9_]*|\$\([^)]*\)?|\{\{.*|\{[A-Za-z_][\w.]*\}?|%[({]?[A-Za-z_]\w*[)}]?[sd]?%?|%s"
     r"|<[^<>]*>?|[*x•.#_-]{3,}|[*]+|(?i:your?|my|the|insert|replace|enter)[_ -][A-Za-z_ -]*"
-    r"|(?i:redacted|masked|hidden|placeholder|omitted|secret_here|xxx+)"
+    r"|(?i:redacted|masked|hidden|placeholder|omitted|secret_here|xxx+))"
 )
 _CALL: Final = re.compile(r"(?:await[ ]|new[ ])?[A-Za-z_]+(?:\.[A-Za-z_]+)*[(\[]")
 _MEMBER: Final = re.compile(
@@ -48,9 +50,16 @@ _MORE_WORDS: Final = re.compile(r"[,.!?;:]?(?: [a-z]+(?:['’][a-z]{1,2})?){2}(?
 
 def is_prose(value: str, text: str, end: int) -> bool:
     """Whether the value that ends there is a word of a sentence: one that no password is, or with others behind it."""
+    value = value.rstrip(",.;:!?")
     if _PLAIN_WORD.fullmatch(value) is None:
         return False
     return value.lower() in _WORDS or (value.islower() and _MORE_WORDS.match(text, end) is not None)
+
+
+def is_plain_word(value: str) -> bool:
+    """Whether the value is of letters alone, in lower case."""
+    value = value.rstrip(",.;:!?")
+    return value.islower() and _PLAIN_WORD.fullmatch(value) is not None
 
 
 def is_word(value: str) -> bool:

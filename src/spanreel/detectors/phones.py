@@ -30,7 +30,10 @@ _REGIONS: Final = ("GB", "FR", "IE", "NL", "BE", "CH", "AU", "JP")
 """Whose national numbers are known by their plan: those that start with a 0 and are strict enough to tell."""
 
 _AFTER: Final = " .()/-"
-_LONGEST: Final = 24
+_FEWEST: Final = 7
+_LONGEST: Final = 15
+_REACH: Final = 32
+_STEMS: Final = ("phone", "tel", "tél", "mobil", "whats", "fax", "sms", "cell", "handy")
 _BETWEEN: Final = "[ .()/\u00a0\u2009\u2010\u2011\u2013\u202f-]{0,3}"
 _END: Final = r"(?![A-Za-z0-9_])(?![.,:-][0-9])"
 _INTERNATIONAL: Final = re.compile(rf"[0-9](?:{_BETWEEN}[0-9]){{6,14}}{_END}")
@@ -59,6 +62,12 @@ _DATE: Final = re.compile(
 )
 
 
+_OTHER: Final = re.compile(
+    r"[0-9]+(?:\.[0-9]+)?|(?:19|20)[0-9]{2}-[0-9]{2}-[0-9]{2}(?:[ -][0-9]{1,2})?|[0-9]{1,3}(?:\.[0-9]{1,3}){3}"
+)
+"""Whole numbers and fractions, dates, IP addresses."""
+
+
 def _find_phones(text: str, places: Sequence[int]) -> list[Found]:
     found, done = [], 0
     for start, end in runs(text, places):
@@ -76,14 +85,22 @@ def _find_phones(text: str, places: Sequence[int]) -> list[Found]:
 
 
 def _is_plain(text: str, start: int, end: int) -> bool:
-    """Whether there is but one number without anything in it, and none that a plus or a word makes one to call."""
-    number = text[start:end]
-    if not number.rstrip(_AFTER).isdigit():
+    """Whether there are too few digits, or what is no number to call unless a plus or a word says so."""
+    number = text[start:end].rstrip(_AFTER)
+    if sum(map(str.isdigit, number)) < _FEWEST:
+        return True
+    if _OTHER.fullmatch(number) is None:
         return False
     before = text[start - 1 : start]
     if before.isalnum() or len(number) > _LONGEST:
         return True
-    return before not in {"+", "("} and not stands_after(_WORDS, text, start, 32)
+    return before not in {"+", "("} and not _is_called(text, start)
+
+
+def _is_called(text: str, place: int) -> bool:
+    """Whether a word before says that this is a number to call."""
+    before = text[max(0, place - _REACH) : place].lower()
+    return any(stem in before for stem in _STEMS) and _WORDS.search(before) is not None
 
 
 _NUMBER_START: Final = re.compile(r"(?<![0-9])\(?[0-9]")
@@ -110,7 +127,7 @@ def _phone_at(text: str, place: int, end: int) -> Found | None:
     match = _NATIONAL.match(text, opened, end)
     if match is None or _DATE.match(match[0]) is not None:
         return None
-    if stands_after(_WORDS, text, opened, 32) or (
+    if _is_called(text, opened) or (
         not match[0].isdigit() and (stands_after(_WEAK_WORDS, text, opened, 40) or _is_national(match[0]))
     ):
         return Found(opened if match[0].startswith("(") else match.start(), match.end())
@@ -144,10 +161,13 @@ def _is_international(digits: str) -> bool:
         return False
 
 
+_TRUNK: Final = re.compile(r"\(?0[1-9]")
+
+
 def _is_national(text: str) -> bool:
     """Whether it is a number in the plan of one of the countries that we know by it."""
     library = _library()
-    if library is None or not text.startswith(("0", "(0")) or not 9 <= len(_digits(text)) <= 11:
+    if library is None or _TRUNK.match(text) is None or not 9 <= len(_digits(text)) <= 11:
         return False
     return any(library.is_valid_number(library.parse(text, region)) for region in _REGIONS)
 

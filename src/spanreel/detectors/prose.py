@@ -74,7 +74,7 @@ def _is_secret(value: str, link: str, quoted: bool) -> bool:
     digest = _HEX.fullmatch(value) is not None
     if link and link != "to":
         # What it is said to be: one that mixes letters with digits or signs; a digest where it has a key's length.
-        return _is_mixed(value) and (not digest or (":" not in value and 32 <= len(value) <= 64))
+        return _is_mixed(value) and (not digest or (":" not in value and 32 <= len(value.removeprefix("0x")) <= 64))
     if digest or _NUMBERED.fullmatch(value) is not None:
         return False
     return looks_random(value) or ((quoted or link == "to") and _is_mixed(value))
@@ -90,7 +90,8 @@ def looks_random(value: str) -> bool:
         return False
     pieces = _WORDLIKE.findall(value)
     digits = sum(piece.isdigit() for piece in pieces)
-    return entropy(value) >= 3.5 and digits >= 2 and len(value) / len(pieces) < 4
+    average = len(value) / len(pieces)
+    return entropy(value) >= 3.5 and ((digits >= 2 and average < 4) or (digits == 1 and average < 3))
 
 
 def entropy(value: str) -> float:

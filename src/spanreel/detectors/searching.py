@@ -59,21 +59,21 @@ def make_search(detectors: Sequence[Detector]) -> Search:
     shapes: dict[re.Pattern[bytes], Owners] = defaultdict(tuple)
     always = []
     for rank, detector in enumerate(detectors):
-        for fragment in detector.fragments:
-            owners[_folded(fragment)] += (rank,)
+        for wanted in detector.fragments:
+            owners[_folded(wanted)] += (rank,)
         if detector.shape is not None:
             shapes[detector.shape] += (rank,)
         elif not detector.fragments:
             always.append(rank)
-    signs: dict[int, dict[bytes, Owners]] = defaultdict(dict)
+    signs: dict[tuple[int, bool], dict[bytes, Owners]] = defaultdict(dict)
     words = []
-    for folded, ranks in owners.items():
-        rare = next((sign for sign in _SIGNS if sign in folded), None)
+    for fragment, ranks in owners.items():
+        rare = next((sign for sign in _SIGNS if sign in fragment), None)
         if rare is None:
-            words.append((folded, ranks))
+            words.append((fragment, ranks))
         else:
-            signs[rare][folded] = ranks
-    patterns = tuple(_sign_pattern(bytes([sign]), fragments) for sign, fragments in signs.items())
+            signs[rare, fragment == fragment.translate(_FOLD)][fragment] = ranks
+    patterns = tuple(_sign_pattern(bytes([sign]), folded, group) for (sign, folded), group in signs.items())
     return Search(tuple(detectors), tuple(words), patterns, tuple(shapes.items()), tuple(always))
 
 
@@ -101,7 +101,7 @@ def _folded(fragment: str) -> bytes:
     return encoded.translate(_FOLD) if fragment == fragment.lower() else encoded
 
 
-def _sign_pattern(sign: bytes, fragments: Mapping[bytes, Owners]) -> _Sign:
+def _sign_pattern(sign: bytes, folded: bool, fragments: Mapping[bytes, Owners]) -> _Sign:
     """What finds the sign where one of these fragments stands around it; the longest before those that end it."""
     heads = {fragment: fragment[: fragment.rindex(sign) + 1] for fragment in fragments}
     alike: dict[tuple[int, bytes, Owners], list[bytes]] = defaultdict(list)
@@ -117,7 +117,7 @@ def _sign_pattern(sign: bytes, fragments: Mapping[bytes, Owners]) -> _Sign:
             if any(_may_end(longer, head) for longer in group)
         }
         groups.append(tuple((length, rank) for length, ranks in sorted(ends) for rank in ranks))
-    return _Sign(re.compile(re.escape(sign) + b"(?:" + b"|".join(branches) + b")"), not sign.isupper(), tuple(groups))
+    return _Sign(re.compile(re.escape(sign) + b"(?:" + b"|".join(branches) + b")"), folded, tuple(groups))
 
 
 def _may_end(longer: bytes, head: bytes) -> bool:
