@@ -67,25 +67,29 @@ def note_losses(record: Record) -> Record:
 
 
 def _find(value: Any, depth: int, ours: bool) -> Fidelity | None:
+    # Most of what is looked at is a short text without a sign of loss: the way there is kept short.
     if isinstance(value, str):
-        return _of_text(value, depth, ours)
+        return _of_text(value, depth, ours) if _SIGN.search(value) else None
+    if value is None or isinstance(value, (int, float, bytes, bytearray)):
+        return None
     if depth == 0:
         return Fidelity.TRUNCATED
     gravest: Fidelity | None = None
-    if isinstance(value, Mapping):
+    if isinstance(value, (dict, Mapping)):
         if any(value.get(key) for key in _CUT_KEYS.intersection(value)):
             gravest = Fidelity.TRUNCATED
         for key, item in value.items():
-            gravest = _graver(gravest, _find(item, depth - 1, ours) or _find(key, 0, ours))
-    elif isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
+            found = _find(item, depth - 1, ours) or (_find(key, 0, ours) if isinstance(key, str) else None)
+            if found is not None:
+                gravest = _graver(gravest, found)
+    elif isinstance(value, (list, tuple, Sequence)):
         for item in value:
-            gravest = _graver(gravest, _find(item, depth - 1, ours))
+            if (found := _find(item, depth - 1, ours)) is not None:
+                gravest = _graver(gravest, found)
     return gravest
 
 
 def _of_text(text: str, depth: int, ours: bool) -> Fidelity | None:
-    if not any(sign in text for sign in _SIGNS):
-        return None
     whole = text.strip().strip("\"'")
     if _CUT.search(text[-_END:]) or (len(whole) <= _END and _LOST.fullmatch(whole)):
         return Fidelity.TRUNCATED
@@ -111,7 +115,7 @@ def _grave(state: Fidelity | None) -> int:
 
 _ORDER: Final = (None, Fidelity.WHOLE, Fidelity.RECONSTRUCTED, Fidelity.REDACTED, Fidelity.TRUNCATED, Fidelity.ABSENT)
 
-_SIGNS: Final = ("[", "<", "…", "...", "***", "__", "REDACT", "redact", "FILTERED", "Filtered", "truncated")
+_SIGN: Final = re.compile(r"[\[<…]|\.\.\.|\*\*\*|__|REDACT|redact|FILTERED|Filtered|truncated|[xX]{8}")
 """One of these stands in every marker."""
 
 _END: Final = 160
