@@ -16,6 +16,8 @@ _CAPTURE = "record again with content (SPANREEL_CAPTURE=full)"
 _LIMITS = "record again with higher limits (SPANREEL_MAX_SPAN_BYTES, OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT)"
 _POLICY = "record again with a policy that digests or leaves this field, or consent to the placeholder"
 
+_MODELS = "record again with an instrumentation of the model's client beside the framework's, or with spanreel"
+
 _REMEDIES = {Fidelity.ABSENT: _CAPTURE, Fidelity.TRUNCATED: _LIMITS, Fidelity.REDACTED: _POLICY}
 
 
@@ -150,6 +152,9 @@ def _judge_run(run: Run, place: str) -> Iterator[Obstacle]:
 def _judge_model_call(call: ModelCall, place: str) -> Iterator[Obstacle]:
     if call.status is Status.UNFINISHED:
         yield Obstacle("model call unfinished", place, "the model call never finished")
+    if all(call.fidelity.get(field) is Fidelity.RECONSTRUCTED for field in ("input", "output")):
+        reason = "no span tells of this model call, only what stands around it: a live request cannot be known again"
+        yield Obstacle("model call without a span", place, reason, _MODELS)
     for field in ("input", "instructions"):
         state = call.fidelity.get(field)
         if state in (Fidelity.TRUNCATED, Fidelity.ABSENT):
