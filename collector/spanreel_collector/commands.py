@@ -38,8 +38,9 @@ class Command:
 
 _ABOUT = """\
 Turn collected traces into session documents. A FILE is what the Collector's file exporter writes, in each of its
-formats (JSON lines, protobuf, either with zstd), a body of an export request, an export of another backend, or any of
-these packed with gzip; - is standard input. Traces of one conversation may be spread over all files given.
+formats (JSON lines, protobuf, either with zstd), a body of an export request, an export of another backend, Mastra's
+getTrace, Kitaru's session JSONL, session documents, or any of these packed with gzip; - is standard input. Traces of
+one conversation may be spread over all files given.
 """
 _NOTES = """\
 Files may be larger than memory: what they hold is set aside in the folder for temporary files ($TMPDIR).
@@ -56,7 +57,10 @@ def _configure_convert(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("files", nargs="+", metavar="FILE", help="what to convert; - for standard input")
     parser.add_argument(
-        "--format", choices=("json", "jsonl"), default="json", help="a JSON list, or one session a line"
+        "--format",
+        choices=("json", "jsonl", "kitaru"),
+        default="json",
+        help="a JSON list, or one session a line, or Kitaru's session JSONL",
     )
     parser.add_argument(
         "--out", "--output", metavar="PATH", help="a file, or a folder (existing, or ending in /) with a file a session"

@@ -123,7 +123,7 @@ class Origins:
         if self.origin != "replay":
             if attributes.get(names.ORIGIN) == "replay":
                 self.origin, self.baseline = "replay", values.text(attributes, names.BASELINE)
-            elif dialect == own_dialect.NAME:
+            elif dialect == own_dialect.NAME and attributes.get(names.ORIGIN) != "imported":
                 self.origin = "recorded"
         if names.LOSSES in attributes:
             said, _ = values.decode(attributes[names.LOSSES])

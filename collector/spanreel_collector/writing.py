@@ -13,9 +13,12 @@ from typing import IO, Literal
 from spanreel.errors import SessionError
 from spanreel.session import read_session, write_session
 from spanreel_collector.growth import grow
+from spanreel_collector.kitaru_jsonl import write_line
 from spanreel_collector.span import Fault
 
-Form = Literal["json", "jsonl"]
+Form = Literal["json", "jsonl", "kitaru"]
+
+_SUFFIXES: dict[Form, str] = {"json": "json", "jsonl": "jsonl", "kitaru": "kitaru.jsonl"}
 
 
 @dataclass(eq=False, slots=True)
@@ -39,6 +42,8 @@ def write_documents(documents: Iterable[tuple[str, bytes]], count: int, form: Fo
     Raises:
         OSError: the place cannot be written to.
     """
+    if form == "kitaru":
+        documents = ((identity, write_line(read_session(text)).encode()) for identity, text in documents)
     if out is not None and (out.endswith(("/", os.sep)) or Path(out).is_dir()):
         return _write_folder(documents, form, Path(out))
     if out is None:
@@ -52,7 +57,7 @@ def write_documents(documents: Iterable[tuple[str, bytes]], count: int, form: Fo
 
 
 def _write_all(documents: Iterable[tuple[str, bytes]], count: int, form: Form, file: IO[bytes], *, alone: bool) -> None:
-    if form == "jsonl" or alone:
+    if form != "json" or alone:
         for _, text in documents:
             file.write(text + b"\n")
         return
@@ -66,7 +71,7 @@ def _write_folder(documents: Iterable[tuple[str, bytes]], form: Form, folder: Pa
     folder.mkdir(parents=True, exist_ok=True)
     written = Written()
     for identity, text in documents:
-        path = folder / f"{identity}.{form}"
+        path = folder / f"{identity}.{_SUFFIXES[form]}"
         try:
             known = path.read_bytes()
         except FileNotFoundError:
@@ -90,6 +95,8 @@ def _grown(known: bytes, text: bytes, form: Form) -> bytes | None:
     """What is to be written in place of a known document; None where that says it all."""
     if known.strip() == text:
         return None
+    if form == "kitaru":
+        return text  # Kitaru itself puts sessions together, by their external ids
     grown = grow(read_session(known), read_session(text))
     return None if grown is None else write_session(grown, indent=indent_of(form)).encode()
 
