@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
@@ -35,33 +36,42 @@ class Event:
     ended: bool = True
 
 
-def read_events(pieces: Sequence[Piece]) -> list[Event]:
-    """All events of a body, in order; what follows the last blank line comes last, not ``ended``."""
-    body = b"".join(piece for _, piece in pieces)
-    arrivals = iter(zip(accumulate(len(piece) for _, piece in pieces), (time for time, _ in pieces), strict=True))
-    there, time = next(arrivals, (0, 0.0))
-    events = []
-    start = 0
-    for end, next_start in _blocks(body):
-        while there < next_start:
-            there, time = next(arrivals)
-        if body[start:end].strip(b"\r\n"):
-            events.append(_event(body[start:end], time, True))
-        start = next_start
-    if body[start:].strip(b"\r\n"):
-        events.append(_event(body[start:], pieces[-1][0], False))
-    return events
+class Body:
+    """A streamed body, to be gone through block by block; ``arrivals`` says when each byte was there."""
 
+    def __init__(self, pieces: Sequence[Piece]) -> None:
+        times, data = zip(*pieces, strict=True) if pieces else ((), ())
+        self.bytes = b"".join(data)
+        self._ends = list(accumulate(map(len, data)))
+        self._times = [round(time * 1000) for time in times]
+        # Whether blank lines are nothing but two LF.
+        self.is_plain = b"\r" not in self.bytes and b"\n\n\n" not in self.bytes
 
-def _blocks(body: bytes) -> Iterator[tuple[int, int]]:
-    """Where each block that a blank line ends stops, and where the next begins."""
-    if b"\r" in body or b"\n\n\n" in body:
-        yield from (match.span() for match in _BLANK_LINE.finditer(body))
-        return
-    end = body.find(b"\n\n")
-    while end >= 0:
-        yield end, end + 2
-        end = body.find(b"\n\n", end + 2)
+    def block(self, start: int) -> tuple[int, int] | None:
+        """Where the block that begins here stops, and where the next begins; None where no blank line ends it."""
+        if self.is_plain:
+            end = self.bytes.find(b"\n\n", start)
+            return (end, end + 2) if end >= 0 else None
+        match = _BLANK_LINE.search(self.bytes, start)
+        return match.span() if match is not None else None
+
+    def event(self, start: int, end: int, complete: int) -> Event | None:
+        """The event of a block that was complete at a byte; None for a block of line ends alone."""
+        block = self.bytes[start:end]
+        return read_event(block, self.arrivals([complete])[0]) if block.strip(b"\r\n") else None
+
+    def rest(self, start: int) -> Event | None:
+        """What follows the last blank line, as an event that was not ended; None where nothing does."""
+        text = _text(self.bytes[start:])
+        return Event(self._times[-1] / 1000, other=(text,), ended=False) if text else None
+
+    def arrivals(self, ends: list[int]) -> list[int]:
+        """The microseconds at which all bytes up to each of these were there."""
+        first = bisect_left(self._ends, ends[0])
+        last = first + len(ends)
+        if self._ends[first:last] == ends:  # a piece an event
+            return self._times[first:last]
+        return [self._times[bisect_left(self._ends, end)] for end in ends]
 
 
 def write_event(event: Event) -> bytes:
@@ -107,13 +117,12 @@ def rebuild(time: float, described: Mapping[str, Json]) -> Event:
     return Event(time, described.get("name"), described.get("data"), tuple(other), described.get("ended") is not False)
 
 
-def _event(block: bytes, time: float, ended: bool) -> Event:
-    if ended and (simple := _simple_event(block, round(time, 3))) is not None:
+def read_event(block: bytes, microseconds: int) -> Event:
+    """The event that a block is."""
+    time = microseconds / 1000
+    if (simple := _simple_event(block, time)) is not None:
         return simple
-    text = block.decode("utf-8-sig", "replace").replace("\r\n", "\n").replace("\r", "\n").strip("\n")
-    time = round(time, 3)
-    if not ended:
-        return Event(time, other=(text,), ended=False)
+    text = _text(block)
     name: str | None = None
     data: list[str] = []
     other: list[str] = []
@@ -127,6 +136,10 @@ def _event(block: bytes, time: float, ended: bool) -> Event:
         else:
             other.append(line)
     return Event(time, name, "\n".join(data) if data else None, tuple(other))
+
+
+def _text(block: bytes) -> str:
+    return block.decode("utf-8-sig", "replace").replace("\r\n", "\n").replace("\r", "\n").strip("\n")
 
 
 def _simple_event(block: bytes, time: float) -> Event | None:

@@ -13,6 +13,7 @@ from typing import Final
 from spanreel.model import Json
 from spanreel.protocols.anthropic.synthesis import DELTA_FIELDS, begin_block, begin_message
 from spanreel.protocols.joining import append, settle
+from spanreel.protocols.repeats import Path
 from spanreel.protocols.residue import overlay, read_arguments, residue, same
 from spanreel.protocols.typed_events import kind_of
 
@@ -21,9 +22,21 @@ Place = tuple[int, str]
 RAW: Final = "raw"
 """In a hidden event: a value as it was, where something hidden was to be expected."""
 
+DELTA: Final = "content_block_delta"
+
 _ENDS: Final = ("message_stop", "error")
 _FIELDS_SET: Final = {"compaction_delta": ("content", "encrypted_content")}
 """Deltas that bring fields of the block whole."""
+
+
+def spots(event: Mapping[str, Json]) -> list[Path]:
+    """The path at which an event may differ from the one that it repeats: its text. The event may be hidden."""
+    delta = event.get("delta")
+    if kind_of(event) != DELTA or not isinstance(delta, dict) or len(delta) != 2:
+        return []
+    field, own = DELTA_FIELDS.get(str(delta.get("type")), ("", ""))
+    # Of signatures the last one counts: they are not put together.
+    return [("delta", own)] if own in delta and field != "signature" else []
 
 
 class Positions:
@@ -65,7 +78,7 @@ class Joined:
         elif kind == "content_block_start" and position is not None:
             block = event["content_block"]
             self._blocks.append(dict(block) if isinstance(block, dict) else {"type": "other", "value": block})
-        elif kind == "content_block_delta" and position is not None and isinstance(event.get("delta"), dict):
+        elif kind == DELTA and position is not None and isinstance(event.get("delta"), dict):
             self._add_delta(position, event["delta"])
         elif kind == "message_delta":
             self._end_message(event)
@@ -146,7 +159,7 @@ class Hider:
             if field in event:
                 hidden[field] = _difference(event[field], known)
         delta = event.get("delta")
-        if kind_of(event) == "content_block_delta" and position is not None and isinstance(delta, dict):
+        if kind_of(event) == DELTA and position is not None and isinstance(delta, dict):
             hidden["delta"] = {name: self._hide(position, delta, name) for name in delta}
         return hidden
 
@@ -167,7 +180,7 @@ class Hider:
             if field in hidden:
                 event[field] = _undo_difference(hidden[field], known)
         delta = hidden.get("delta")
-        if kind_of(hidden) == "content_block_delta" and position is not None and isinstance(delta, dict):
+        if kind_of(hidden) == DELTA and position is not None and isinstance(delta, dict):
             event["delta"] = {name: self._show(position, delta, name) for name in delta}
         return event
 

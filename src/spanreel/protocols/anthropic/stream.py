@@ -6,36 +6,33 @@ before it had; or, where it is no event of ours, as ``[milliseconds, {"$event": 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final
 
 from spanreel.model import Answer, Json
 from spanreel.point import Piece
 from spanreel.protocols.anthropic.answers import read_body, write_body, write_failure
 from spanreel.protocols.anthropic.blocks import read_input
-from spanreel.protocols.anthropic.events import Hider, Joined, Positions
+from spanreel.protocols.anthropic.events import DELTA, Hider, Joined, Positions, spots
 from spanreel.protocols.anthropic.synthesis import cut
+from spanreel.protocols.chunks import Chunks, Hidden, unroll
 from spanreel.protocols.openai_errors import write_error
+from spanreel.protocols.repeats import Fields, Item, Repeats, read, said
 from spanreel.protocols.residue import EXACT, overlay, residue, same, write_arguments, write_json
-from spanreel.protocols.sse import EVENT, Event, describe, frame, read_events, rebuild, reframe, write_event
+from spanreel.protocols.sse import Event, frame, rebuild, reframe, write_event
 from spanreel.protocols.typed_events import kind_of, read_fields
-
-DELTA: Final = "content_block_delta"
 
 
 def join(pieces: Sequence[Piece]) -> Answer:
     """Read a streamed body, whole or cut off; ValueError where it holds no event at all."""
-    events = read_events(pieces)
-    if not events:
+    items = list(read(pieces, read_fields, spots))
+    if not items:
         raise ValueError("anthropic_messages stream: holds no event")
-    read = [(event, read_fields(event)) for event in events]
     joined = Joined()
-    for _, fields in read:
-        if fields is not None:
-            joined.add(fields)
+    for fields in said(items):
+        joined.add(fields)
     answer = read_body(joined.body())
-    return replace(answer, streamed=True, complete=joined.ended, chunks=tuple(_record(read, joined, answer)))
+    return replace(answer, streamed=True, complete=joined.ended, chunks=_record(items, joined, answer))
 
 
 def split(answer: Answer) -> list[Piece]:
@@ -59,39 +56,50 @@ def _inputs(answer: Answer, forms: Mapping[int, Json]) -> dict[int, str]:
     }
 
 
-def _record(
-    read: Sequence[tuple[Event, dict[str, Json] | None]], joined: Joined, answer: Answer
-) -> Iterator[list[Json]]:
+def _record(items: Sequence[Item], joined: Joined, answer: Answer) -> tuple[list[Json], ...]:
     """The chunks that say how the events were cut."""
     hider = Hider(write_body(answer), _inputs(answer, joined.forms), joined.texts)
     positions = Positions()
-    previous: dict[str, Json] = {"type": DELTA}
-    for event, fields in read:
+    chunks = Chunks(_write, spots, kind_of)
+    for item in items:
+        if isinstance(item, Repeats):
+            chunks.repeats(item)
+            continue
+        event, fields = item
         if fields is None:
-            yield [event.time, {EVENT: describe(event)}]
+            chunks.other(event)
             continue
         kind, position = kind_of(fields), positions.find(fields)
         hidden = hider.hide(fields)
-        if kind == DELTA:
-            yield [event.time, kind, residue(hidden, previous), *frame(event, kind)]
-            previous = hidden
-            continue
         form = joined.forms.get(position) if position is not None and kind == "content_block_start" else None
-        plain = {key: value for key, value in hidden.items() if key != "type" or not kind}
-        kept = {**plain, EXACT: form} if form is not None else plain
-        yield [event.time, kind, kept, *frame(event, kind or None)]
+        if form is not None:
+            hidden[EXACT] = form
+        chunks.event(event.time, hidden, frame(event, kind or None))
+    return chunks.finish()
+
+
+def _write(hidden: Fields, before: Fields | None) -> list[Json]:
+    kind = kind_of(hidden)
+    if kind == DELTA:
+        return [kind, residue(hidden, before or {"type": DELTA})]
+    return [kind, {key: value for key, value in hidden.items() if key != "type" or not kind}]
 
 
 def _restore(answer: Answer) -> list[Event] | None:
     """The events that chunks record; None where there are none, or they do not add up to the answer (any more)."""
-    previous: dict[str, Json] = {"type": DELTA}
+    previous: Fields = {"type": DELTA}
     positions = Positions()
     forms: dict[int, Json] = {}
-    hidden: list[tuple[float, dict[str, Json], Sequence[Json] | None]] = []
+    hidden: list[Hidden] = []
     for chunk in answer.chunks:
         match chunk:
             case [int() | float() as time, {"$event": dict() as described}]:
                 hidden.append((float(time), described, None))
+            case [_, {"$repeats": _}]:
+                if not (repeats := unroll(chunk, hidden)):
+                    return None
+                hidden += repeats
+                previous = hidden[-1][1]
             case [int() | float() as time, str() as kind, dict() as fields, *added]:
                 if kind == DELTA:
                     event = previous = overlay(previous, fields)
@@ -107,7 +115,7 @@ def _restore(answer: Answer) -> list[Event] | None:
 
 
 def _show(
-    hidden: Sequence[tuple[float, dict[str, Json], Sequence[Json] | None]],
+    hidden: Sequence[Hidden],
     body: Mapping[str, Json],
     inputs: Mapping[int, str],
 ) -> list[Event] | None:

@@ -39,16 +39,6 @@ class Joined:
             self._add_choice(choice)
             walk(choice, self._walked, self._note)
 
-    def repeat(self, index: int, piece: str) -> None:
-        """Take in a chunk that is as the one before it but for the piece of this choice's content."""
-        message = self._choices[index]["message"]
-        content = message["content"]
-        if type(content) is Text:
-            content.pieces.append(piece)
-        else:
-            self._add_delta(message, {"content": piece}, index)
-        self.texts[index, "message", "content"].append(piece)
-
     def body(self) -> dict[str, Json]:
         """The completion."""
         body: dict[str, Json] = {"object": "chat.completion", **self._top}
@@ -91,7 +81,7 @@ class Joined:
             elif key == "content" and isinstance(value, list):
                 message[key] = [*_as_list(message.get(key)), *value]
             elif key == "content" and isinstance(value, str) and isinstance(message.get(key), list):
-                message[key] = [*message[key], {"type": "text", "text": value}] if value else message[key]
+                _add_to_list(message[key], value)
             else:
                 _merge(message, {key: value})
 
@@ -126,6 +116,15 @@ def _extend(target: dict[str, Json], key: str, lists: Mapping[str, Json]) -> Non
             )
         elif value is not None or name not in known:
             target[key][name] = value
+
+
+def _add_to_list(content: list[Json], text: str) -> None:
+    """Pieces of text that follow a list are one entry of it."""
+    last = content[-1] if content else None
+    if isinstance(last, dict) and isinstance(last.get("text"), Text):
+        last["text"].pieces.append(text)
+    elif text:
+        content.append({"type": "text", "text": Text(text)})
 
 
 def _as_list(content: Json) -> list[Json]:

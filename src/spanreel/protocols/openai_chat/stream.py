@@ -9,20 +9,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import pydantic_core
 
 from spanreel.model import Answer, Json
 from spanreel.point import Piece
+from spanreel.protocols.chunks import REPEATS, Chunks, Hidden, unroll
 from spanreel.protocols.openai_chat.answers import read_body, write_body
 from spanreel.protocols.openai_chat.hiding import Shown, hide
 from spanreel.protocols.openai_chat.joined import Joined
-from spanreel.protocols.openai_chat.repeats import Repeats
-from spanreel.protocols.openai_chat.walking import RAW, Positions, choice_index, find
+from spanreel.protocols.openai_chat.walking import Positions, choice_index, find, spots
 from spanreel.protocols.openai_errors import write_error
+from spanreel.protocols.repeats import Fields, Item, Repeats, read, said
 from spanreel.protocols.residue import overlay, residue, same, write_json
-from spanreel.protocols.sse import EVENT, Event, describe, frame, read_events, rebuild, reframe, write_event
+from spanreel.protocols.sse import EVENT, Event, frame, rebuild, reframe, write_event
 
 DONE: Final = "[DONE]"
 # Fields of a choice that are recorded with every chunk.
@@ -33,16 +34,17 @@ _ARGUMENTS_STEP = 16
 
 def join(pieces: Sequence[Piece]) -> Answer:
     """Read a streamed body, whole or cut off; ValueError where it holds no event at all."""
-    events = read_events(pieces)
-    if not events:
+    items = list(read(pieces, _parse, spots))
+    if not items:
         raise ValueError("openai_chat stream: holds no event")
     joined = Joined()
-    read = list(_read(events, joined))
+    for chunk in said(items):
+        joined.add(chunk)
     answer = read_body(joined.body())
+    events = [item[0] for item in items if not isinstance(item, Repeats)]
     done = any(event.data == DONE or event.other == (f"data: {DONE}",) for event in events)
     complete = done or answer.error is not None or (joined.finished and events[-1].ended)
-    chunks = _record(read, joined, write_body(answer))
-    return replace(answer, streamed=True, complete=complete, chunks=tuple(chunks))
+    return replace(answer, streamed=True, complete=complete, chunks=_record(items, joined, write_body(answer)))
 
 
 def split(answer: Answer) -> list[Piece]:
@@ -59,24 +61,6 @@ def split(answer: Answer) -> list[Piece]:
     return [(event.time, write_event(event)) for event in events]
 
 
-def _read(events: Sequence[Event], joined: Joined) -> Iterator[tuple[Event, dict[str, Json] | str | None]]:
-    """Each event with its chunk, with the piece of text alone where it repeats the chunk before, or with nothing."""
-    repeats = Repeats()
-    index = 0
-    for event in events:
-        piece = repeats.find(event)
-        if piece is not None:
-            joined.repeat(index, piece)
-            yield event, piece
-            continue
-        chunk = _parse(event)
-        if chunk is not None:
-            joined.add(chunk)
-            if repeats.follow(event, chunk):
-                index = choice_index(chunk["choices"][0])
-        yield event, chunk
-
-
 def _parse(event: Event) -> dict[str, Json] | None:
     """The chunk in an event, whatever lines stand around it; None where it is something else."""
     if event.data is None:
@@ -85,7 +69,7 @@ def _parse(event: Event) -> dict[str, Json] | None:
         chunk = pydantic_core.from_json(event.data)
     except ValueError:
         return None
-    if not isinstance(chunk, dict) or EVENT in chunk:
+    if not isinstance(chunk, dict) or EVENT in chunk or REPEATS in chunk:
         return None
     choices = chunk.get("choices", [])
     if not isinstance(choices, list) or not all(isinstance(choice, dict) for choice in choices):
@@ -93,60 +77,60 @@ def _parse(event: Event) -> dict[str, Json] | None:
     return chunk
 
 
-def _record(
-    read: Sequence[tuple[Event, dict[str, Json] | str | None]], joined: Joined, body: Mapping[str, Json]
-) -> Iterator[list[Json]]:
+def _record(items: Sequence[Item], joined: Joined, body: Mapping[str, Json]) -> tuple[list[Json], ...]:
     """The chunks that say how the events were cut."""
     choices = {choice_index(choice): choice for choice in body.get("choices") or ()}
     texts = [place for place, pieces in joined.texts.items() if (find(choices, place) or "") == "".join(pieces)]
     lists = [place for place, entries in joined.lists.items() if same(find(choices, place), entries)]
     whole = frozenset([*texts, *lists])
     positions = Positions()
-    previous: dict[str, Any] = {}
-    for event, chunk in read:
-        if isinstance(chunk, str):
-            (choice,) = previous["choices"]
-            is_whole = (choice_index(choice), "message", "content") in whole
-            delta = {**choice["delta"], "content": len(chunk) if is_whole else {RAW: chunk}}
-            number = {"index": choice["index"]} if "index" in choice else {}
-            yield [event.time, {"choices": [{**number, "delta": delta}]}]
+    chunks = Chunks(lambda hidden, before: [_difference(hidden, before or {})], spots, lambda _: "")
+    for item in items:
+        if isinstance(item, Repeats):
+            chunks.repeats(item)
             continue
+        event, chunk = item
         if chunk is None:
-            yield [event.time, {EVENT: describe(event)}]
+            chunks.other(event)
             continue
         hidden = dict(chunk)
         if "choices" in chunk:
             hidden["choices"] = [hide(choice, positions, whole) for choice in chunk["choices"]]
-        yield [event.time, _difference(hidden, previous), *frame(event, None)]
-        previous = hidden
+        chunks.event(event.time, hidden, frame(event, None))
+    return chunks.finish()
 
 
 def _restore(chunks: Sequence[list[Json]], body: Mapping[str, Json]) -> list[Event] | None:
     """The events that chunks record; None where there are none, or they do not add up to the answer (any more)."""
-    hidden: list[tuple[float, dict[str, Json], Sequence[Json] | None]] = []
-    previous: dict[str, Json] = {}
+    hidden: list[Hidden] = []
+    previous: Fields = {}
     for chunk in chunks:
-        if len(chunk) < 2 or not isinstance(chunk[0], int | float) or not isinstance(chunk[1], dict):
-            return None
-        described = chunk[1].get(EVENT)
-        if isinstance(described, dict):
-            hidden.append((float(chunk[0]), described, None))
-        else:
-            previous = _undo_difference(chunk[1], previous)
-            hidden.append((float(chunk[0]), previous, chunk[2:]))
+        match chunk:
+            case [int() | float() as time, {"$event": dict() as described}]:
+                hidden.append((float(time), described, None))
+            case [_, {"$repeats": _}]:
+                if not (repeats := unroll(chunk, hidden)):
+                    return None
+                hidden += repeats
+                previous = hidden[-1][1]
+            case [int() | float() as time, dict() as fields, *added]:
+                previous = _undo_difference(fields, previous)
+                hidden.append((float(time), previous, added))
+            case _:
+                return None
     ours = [fields for _, fields, added in hidden if added is not None]
     shown = Shown(body, (choice for fields in ours for choice in fields.get("choices", ())))
     joined = Joined()
     events = []
-    for time, fields, added in hidden:
-        if added is not None:
-            chunk_body = dict(fields)
-            if "choices" in fields:
-                chunk_body["choices"] = [shown.show(choice) for choice in fields["choices"]]
+    for time, recorded, around in hidden:
+        if around is not None:
+            chunk_body = dict(recorded)
+            if "choices" in recorded:
+                chunk_body["choices"] = [shown.show(choice) for choice in recorded["choices"]]
             joined.add(chunk_body)
-            events.append(reframe(Event(time, data=write_json(chunk_body).decode()), added))
+            events.append(reframe(Event(time, data=write_json(chunk_body).decode()), around))
         else:
-            events.append(rebuild(time, fields))
+            events.append(rebuild(time, recorded))
     return events if chunks and same(joined.body().get("choices"), body.get("choices")) else None
 
 

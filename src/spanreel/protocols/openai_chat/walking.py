@@ -24,6 +24,9 @@ LISTS: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
     "reasoning_details": (("text",), ("summary",), ("data",)),
 }
 
+# Names and kinds: said again, they are not put together.
+_KINDS = ("id", "type", "format", "name")
+
 
 class Positions:
     """Where the entries of streamed lists belong: by their index, else by their id, else to the entry before."""
@@ -94,6 +97,49 @@ def _walk_paths(
         elif isinstance(walked[path[0]], dict):
             walked[path[0]] = _walk_paths(walked[path[0]], (*place, path[0]), [path[1:]], leaf)
     return walked
+
+
+def spots(chunk: Mapping[str, Json]) -> list[Place]:
+    """The paths at which a chunk may differ from the one that it repeats: texts of one choice, and what pads it.
+
+    None where it says anything else, save what stays when it is said again. The chunk may be hidden.
+    """
+    choices = chunk.get("choices")
+    if not isinstance(choices, list) or len(choices) != 1:
+        return []
+    delta = choices[0].get("delta")
+    others = (value for key, value in choices[0].items() if key not in ("index", "delta"))
+    if not isinstance(delta, dict) or any(value is not None for value in others):
+        return []
+    paths: list[Place] = []
+    for key, value in delta.items():
+        if key == "role" or value is None:
+            continue
+        path: Place | None = ("choices", 0, "delta", key)
+        if key == "tool_calls":
+            path = _spot_in_call(value)
+        elif key in _OBJECTS or key in LISTS or key in _KINDS or not _is_text(value):
+            path = None
+        if path is None:
+            return []
+        paths.append(path)
+    return [*paths, *((key,) for key in ("obfuscation",) if isinstance(chunk.get(key), str))] if paths else []
+
+
+def _spot_in_call(calls: Json) -> Place | None:
+    """Where the arguments of a delta's only tool call stand, where it brings nothing but these."""
+    call = calls[0] if isinstance(calls, list) and len(calls) == 1 else None
+    if not isinstance(call, dict) or not {"index", "id", "type", "function"}.issuperset(call):
+        return None
+    function = call.get("function")
+    if not isinstance(function, dict) or function.keys() != {"arguments"} or not _is_text(function["arguments"]):
+        return None
+    return ("choices", 0, "delta", "tool_calls", 0, "function", "arguments")
+
+
+def _is_text(value: Json) -> bool:
+    """Whether a value of a delta is text, or what hides it."""
+    return isinstance(value, (str, int)) or (isinstance(value, dict) and value.keys() == {RAW})
 
 
 def find(choices: Mapping[int, Json], place: Place) -> Json:

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from operator import eq
 from typing import Final, TypeGuard
 
 from spanreel.model import Json
 from spanreel.protocols.joining import append, settle
+from spanreel.protocols.repeats import Path, Repeats
 from spanreel.protocols.residue import overlay, residue, same
 from spanreel.protocols.typed_events import kind_of
 
@@ -38,7 +40,9 @@ _ENTRY_TYPES: Final = {
     "response.reasoning_summary_text": "summary_text",
 }
 _INDEXES: Final = {"content": "content_index", "summary": "summary_index"}
+_NUMBER: Final[Path] = ("sequence_number",)
 _MOST_ENTRIES: Final = 10_000
+_OBJECTS: Final = frozenset({"response", "item", "part", "error"})
 _ENDS: Final = ("response.completed", "response.incomplete", "response.failed", "response.cancelled", "error")
 
 
@@ -73,6 +77,20 @@ def part_place(event: Mapping[str, Json]) -> Place | None:
         return None
     index = event.get(_INDEXES[name])
     return (event["output_index"], name, index) if _is_position(index) else None
+
+
+def spots(event: Mapping[str, Json]) -> list[Path]:
+    """The paths at which an event may differ from the one that it repeats: its text, its number, and what pads it.
+
+    None where it is no piece of a text. The event may be hidden.
+    """
+    found = text_place(event)
+    if found is None or found[1] != "delta" or not _OBJECTS.isdisjoint(event) or event.get("delta") is None:
+        return []
+    paths: list[Path] = [("delta",)]
+    if "sequence_number" in event:
+        paths.append((*_NUMBER, RAW) if isinstance(event["sequence_number"], dict) else _NUMBER)
+    return [*paths, ("obfuscation",)] if isinstance(event.get("obfuscation"), str) else paths
 
 
 def _is_position(index: Json) -> TypeGuard[int]:
@@ -164,6 +182,23 @@ class Hider:
             else:
                 hidden[field] = len(text) if isinstance(text, str) and place in self._whole else {RAW: text}
         return hidden
+
+    def number(self, repeats: Repeats) -> Repeats:
+        """Repeats with what is recorded of their numbers; without these where only some are as expected."""
+        numbers = repeats.columns.get(_NUMBER)
+        if numbers is None:
+            return repeats
+        expected = range(self._number + 1, self._number + 1 + len(numbers))
+        columns = {path: column for path, column in repeats.columns.items() if path != _NUMBER}
+        if numbers == list(expected):
+            columns[_NUMBER] = [True] * len(numbers)
+        elif not any(map(eq, numbers, expected)):
+            columns[*_NUMBER, RAW] = numbers
+        return Repeats(repeats.times, columns)
+
+    def skip(self, count: int) -> None:
+        """So many events were hidden by other means."""
+        self._number += count
 
     def count(self, hidden: Iterable[Mapping[str, Json]]) -> None:
         """Learn which deltas come, so that the last one of a text is known to be the last."""

@@ -6,18 +6,20 @@ response holds; or, where it is no event of ours, as ``[milliseconds, {"$event":
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from spanreel.model import Answer, Json
 from spanreel.point import Piece
+from spanreel.protocols.chunks import Chunks, Hidden, each, unroll
 from spanreel.protocols.openai_errors import write_error
 from spanreel.protocols.openai_responses.answers import read_body, write_body
-from spanreel.protocols.openai_responses.events import Hider, Joined, find
+from spanreel.protocols.openai_responses.events import Hider, Joined, find, spots
 from spanreel.protocols.openai_responses.synthesis import cut
+from spanreel.protocols.repeats import Fields, Item, Repeats, read, said
 from spanreel.protocols.residue import overlay, residue, same, write_json
-from spanreel.protocols.sse import EVENT, Event, describe, frame, read_events, rebuild, reframe, write_event
+from spanreel.protocols.sse import Event, frame, rebuild, reframe, write_event
 from spanreel.protocols.typed_events import kind_of, read_fields
 
 # What a response holds itself; these are recorded with each event, not against the event before.
@@ -26,17 +28,15 @@ _OBJECTS: Final = ("response", "item", "part")
 
 def join(pieces: Sequence[Piece]) -> Answer:
     """Read a streamed body, whole or cut off; ValueError where it holds no event at all."""
-    events = read_events(pieces)
-    if not events:
+    items = list(read(pieces, read_fields, spots))
+    if not items:
         raise ValueError("openai_responses stream: holds no event")
-    read = [(event, read_fields(event)) for event in events]
     joined = Joined()
-    for _, fields in read:
-        if fields is not None:
-            joined.add(fields)
+    for fields in said(items):
+        joined.add(fields)
     answer = read_body(joined.body())
-    chunks = _record(read, joined, write_body(answer))
-    return replace(answer, streamed=True, complete=joined.ended, chunks=tuple(chunks))
+    chunks = _record(items, joined, write_body(answer))
+    return replace(answer, streamed=True, complete=joined.ended, chunks=chunks)
 
 
 def split(answer: Answer) -> list[Piece]:
@@ -50,38 +50,50 @@ def split(answer: Answer) -> list[Piece]:
     return [(event.time, write_event(event)) for event in events]
 
 
-def _record(
-    read: Sequence[tuple[Event, dict[str, Json] | None]], joined: Joined, body: Mapping[str, Json]
-) -> Iterator[list[Json]]:
+def _record(items: Sequence[Item], joined: Joined, body: Mapping[str, Json]) -> tuple[list[Json], ...]:
     """The chunks that say how the events were cut."""
     output = body.get("output")
     whole = frozenset(place for place, texts in joined.texts.items() if (find(output, place) or "") == "".join(texts))
     hider = Hider(body, whole)
-    previous: dict[str, dict[str, Json]] = {}
-    for event, fields in read:
-        if fields is None:
-            yield [event.time, {EVENT: describe(event)}]
-            continue
-        kind = kind_of(fields)
-        hidden = hider.hide(fields)
-        before = previous.get(kind, {"type": kind})
-        yield [
-            event.time,
-            kind,
-            {**residue(_plain(hidden), _plain(before)), **_objects(hidden)},
-            *frame(event, kind or None),
-        ]
-        previous[kind] = hidden
+    chunks = Chunks(_write, spots, kind_of)
+    last: Fields = {}
+    framed: Sequence[Json] = ()
+    for item in items:
+        if isinstance(item, Repeats):
+            repeats = hider.number(item)
+            if chunks.can_repeat(repeats):
+                hider.skip(len(repeats.times))
+                chunks.repeats(repeats)
+                continue
+            for time, repeated in each(item, last):
+                chunks.event(time, hider.hide(repeated), framed)
+        elif item[1] is None:
+            chunks.other(item[0])
+        else:
+            event, last = item[0], item[1]
+            framed = frame(event, kind_of(last) or None)
+            chunks.event(event.time, hider.hide(last), framed)
+    return chunks.finish()
+
+
+def _write(hidden: Fields, before: Fields | None) -> list[Json]:
+    kind = kind_of(hidden)
+    return [kind, {**residue(_plain(hidden), _plain(before or {"type": kind})), **_objects(hidden)}]
 
 
 def _restore(chunks: Sequence[list[Json]], body: Mapping[str, Json]) -> list[Event] | None:
     """The events that chunks record; None where there are none, or they do not add up to the answer (any more)."""
-    previous: dict[str, dict[str, Json]] = {}
-    hidden: list[tuple[float, dict[str, Json], Sequence[Json] | None]] = []
+    previous: dict[str, Fields] = {}
+    hidden: list[Hidden] = []
     for chunk in chunks:
         match chunk:
             case [int() | float() as time, {"$event": dict() as described}]:
                 hidden.append((float(time), described, None))
+            case [_, {"$repeats": _}]:
+                if not (repeats := unroll(chunk, hidden)):
+                    return None
+                hidden += repeats
+                previous[kind_of(hidden[-1][1])] = hidden[-1][1]
             case [int() | float() as time, str() as kind, dict() as fields, *added]:
                 before = previous.get(kind, {"type": kind})
                 previous[kind] = {**overlay(_plain(before), _plain(fields)), **_objects(fields)}
@@ -92,13 +104,13 @@ def _restore(chunks: Sequence[list[Json]], body: Mapping[str, Json]) -> list[Eve
     hider.count(fields for _, fields, around in hidden if around is not None)
     joined = Joined()
     events = []
-    for time, fields, around in hidden:
+    for time, recorded, around in hidden:
         if around is not None:
-            shown = hider.show(fields)
+            shown = hider.show(recorded)
             joined.add(shown)
             events.append(reframe(Event(time, kind_of(shown) or None, write_json(shown).decode()), around))
         else:
-            events.append(rebuild(time, fields))
+            events.append(rebuild(time, recorded))
     return events if chunks and same(joined.body().get("output", []), body.get("output", [])) else None
 
 
