@@ -155,11 +155,11 @@ def _asking_again(tool: Tool) -> Tool:
 KINDS: tuple[Callable[[Scene], str], ...] = (hand_written, openai_agents, pydantic_ai)
 
 
-def record(work: Callable[[], Any], folder: Path) -> Session:
+def record(work: Callable[[], Any], folder: Path, **settings: Any) -> Session:
     """Run something, and convert what was recorded, through a file of OTLP, into its one session."""
     file = folder / "traces.jsonl"
     file.unlink(missing_ok=True)
-    with recording() as rec:
+    with recording(**settings) as rec:
         work()
     FileExporter(str(file)).export(rec.spans)
     found = convert_files([str(file)])

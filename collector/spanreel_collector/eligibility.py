@@ -14,7 +14,7 @@ _RUNS_ITSELF = (ToolKind.AGENT, ToolKind.HANDOFF, ToolKind.PROVIDER)
 
 _CAPTURE = "record again with content (SPANREEL_CAPTURE=full)"
 _LIMITS = "record again with higher limits (SPANREEL_MAX_SPAN_BYTES, OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT)"
-_POLICY = "record again with a policy that digests or leaves this field, or consent to the placeholder"
+_POLICY = "record again with a policy that leaves this field, or consent to placeholders (--serve-redacted)"
 
 _MODELS = "record again with an instrumentation of the model's client beside the framework's, or with spanreel"
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Final
 
 from spanreel import conventions as names
 from spanreel import wire
-from spanreel.model import Json, Message, ModelRecord, Record, RunRecord
+from spanreel.fidelity import FIELDS
+from spanreel.model import Fidelity, Json, Message, ModelRecord, Record, RunRecord, Status, ToolRecord
 from spanreel_collector.span import Attributes, RawSpan
 
 NAME = "spanreel"
@@ -58,7 +60,28 @@ def speaks(span: RawSpan) -> bool:
 
 def read(span: RawSpan) -> Record | None:
     """What the span says; None where it only groups others. Values of a type that we never write are not there."""
-    return _checked(wire.read(_written_by_us(span.attributes)))
+    record = _checked(wire.read(_written_by_us(span.attributes)))
+    return _note_dropped(record, span) if record is not None and span.dropped_attributes else record
+
+
+def _note_dropped(record: Record, span: RawSpan) -> Record:
+    """The record of a span that lost attributes on its way: what is not there may have been."""
+    if not isinstance(record, (ModelRecord, ToolRecord)):
+        return record
+    answered = record.error is None and record.status is Status.OK
+    fields = _MAY_BE_DROPPED[type(record)]
+    missing = [
+        field
+        for field in fields
+        if FIELDS[type(record)][field] not in span.attributes and (answered or field not in ("output", "result"))
+    ]
+    return replace(record, fidelity={**dict.fromkeys(missing, Fidelity.ABSENT), **record.fidelity})
+
+
+_MAY_BE_DROPPED: Final[Mapping[type, tuple[str, ...]]] = {
+    ModelRecord: ("instructions", "input", "output", "tools", "settings"),
+    ToolRecord: ("arguments", "result"),
+}
 
 
 def _written_by_us(attributes: Attributes) -> Attributes:

@@ -14,12 +14,13 @@ from enum import Enum
 from typing import Any, Final
 
 from spanreel.binary import without_binary
-from spanreel.json_text import without_surrogates
+from spanreel.json_text import decode, encode, without_surrogates
 from spanreel.model import Json
 from spanreel.snapshot import snapshot
 
 EXACT: Final = 2**53
 """Whole floats below this are whole numbers."""
+_STAND_INS: Final = ("[redacted", "[binary ")
 DEPTH: Final = 12
 """Schemas nest, and may nest themselves; deeper defaults are left alone."""
 
@@ -59,8 +60,20 @@ def _canonical(value: Json) -> Json:
         return [_canonical(item) for item in value]
     if isinstance(value, float) and value.is_integer() and abs(value) < EXACT:
         return int(value)
+    if isinstance(value, str) and any(sign in value for sign in _STAND_INS):
+        value = _settled(value)
     # Documents cannot hold half a surrogate pair, so that the recorded side has lost it.
     return without_surrogates(value)
+
+
+def _settled(text: str) -> str:
+    """JSON inside of text in which something was replaced was written again then, in the recorder's own spacing."""
+    if text.lstrip()[:1] not in {"{", "["}:
+        return text
+    try:
+        return encode(canonical_json(decode(text)))
+    except ValueError:
+        return text
 
 
 def canonical_arguments(arguments: Any, schema: Json = None) -> Json:

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final
 
-from spanreel.binary import without_binary
 from spanreel.model import Answer, Error, ErrorCategory, Json, Message, Operation, Request, Usage
 from spanreel.replay.canonical import canonical_arguments, canonical_json
 from spanreel.session import INSTRUCTIONS, ErrorInfo, ModelCall, Session
@@ -113,10 +111,10 @@ def identity(request: Request) -> dict[str, Json]:
     fields = _meant({name: value for name, value in request.provider_fields.items() if name not in TRANSPORT})
     return {
         "model": request.model,
-        "messages": _messages(replace(request, messages=tuple(without_binary(list(request.messages))))),
+        "messages": _messages(request),
         "tools": [canonical_json(_plain(tool)) for tool in request.tools],
         "settings": canonical_json(settings),
-        "provider_fields": canonical_json(without_binary(fields)),
+        "provider_fields": canonical_json(fields),
         "operation": str(request.operation),
     }
 

@@ -9,11 +9,11 @@ from spanreel.errors import ReplayRefused, SessionError
 from spanreel.model import Fidelity, Status, ToolKind
 from spanreel.replay.naming import name_of
 from spanreel.replay.player import RUNNING
-from spanreel.replay.recording import Recording, Slot
+from spanreel.replay.recording import ModelSlot, Recording, Slot
 from spanreel.session import CANON, Run, Session, ToolCall, load_sessions
 
 SHOWN = 5
-"""Calls that a refusal names."""
+"""Calls that a sentence names."""
 
 _RUN_BY_US = (ToolKind.FUNCTION, ToolKind.MCP, ToolKind.RETRIEVER)
 
@@ -77,11 +77,28 @@ def check(session: Session, run: Run | None, *, serve_redacted: bool = False) ->
         raise ReplayRefused(f"{what} holds no call: there is nothing to answer with. Was anything instrumented?")
     redacted = [] if serve_redacted else _redacted(session, run)
     if redacted:
-        more = f" and {len(redacted) - SHOWN} more" if len(redacted) > SHOWN else ""
         raise ReplayRefused(
-            f"{', '.join(redacted[:SHOWN])}{more}: the recorded answer is redacted, so the agent would get "
+            f"{_few(redacted)}: the recorded answer is redacted, so the agent would get "
             "placeholders. To consent: --serve-redacted, or spanreel.replay(..., serve_redacted=True)"
         )
+
+
+def doubts(session: Session, run: Run | None) -> list[str]:
+    """What a replay will not be able to say, before it starts: calls of which too little is left."""
+    slots = [slot for scope in Recording(session, run).all_scopes() for slot in scope.slots]
+    lost = [name_of(slot) for slot in slots if slot.lossy]
+    unserved = [
+        name_of(slot)
+        for slot in slots
+        if not slot.lossy and (slot.answer_lost if isinstance(slot, ModelSlot) else slot.result_lost)
+    ]
+    notes = [f"never matched, since the recording has lost what was asked: {_few(lost)}"] if lost else []
+    return [*notes, f"never served, since the recording has lost the answer: {_few(unserved)}"] if unserved else notes
+
+
+def _few(names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return f"{', '.join(names[:SHOWN])}{more}"
 
 
 def _redacted(session: Session, run: Run | None) -> list[str]:

@@ -23,7 +23,7 @@ from spanreel.replay.entry import finish, load, remembered
 from spanreel.replay.events import Event, Happening, Subject, read_event
 from spanreel.replay.placeholders import placeholders_of
 from spanreel.replay.player import SessionPlayer
-from spanreel.replay.preflight import check, find_run, find_session
+from spanreel.replay.preflight import check, doubts, find_run, find_session
 from spanreel.replay.recorded_input import call_again, recorded_arguments, recorded_input
 from spanreel.replay.report import to_text, write_json
 from spanreel.replay.verdict import Report, Verdict, judge
@@ -117,7 +117,7 @@ class replay:  # noqa: N801 - used in `with`, where functions' names are expecte
         stage.enter(player, self._allow)
         self._player = player
         player.log(Event(Happening.STARTED, Subject.REPLAY))
-        for note in placeholders.notes:
+        for note in (*placeholders.notes, *doubts(self.session, self.run)):
             player.note(note)
         return self
 
