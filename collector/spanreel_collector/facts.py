@@ -15,7 +15,13 @@ from spanreel_collector.span import Attributes, Origin, RawSpan
 
 _RESPONSE_PREFIX = "resp_"
 _OPENINFERENCE_METADATA = "metadata"
-_SESSION_IDS = (names.CONVERSATION_ID, "session.id", "langfuse.session.id", "metadata.sessionId")
+_SESSION_IDS = (
+    names.CONVERSATION_ID,
+    "session.id",
+    "langfuse.session.id",
+    "gcp.vertex.agent.session_id",
+    "metadata.sessionId",
+)
 _SESSION_IDS_IN_METADATA = ("session_id", "thread_id", "conversation_id", "sessionId", "threadId", "session.id")
 _TAGS = (names.SESSION_TAGS, "tag.tags", "langfuse.trace.tags")
 _USER_IDS_IN_METADATA = ("user_id", "userId", "user.id", "resourceId")

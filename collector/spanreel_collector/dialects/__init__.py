@@ -11,6 +11,7 @@ from spanreel_collector.dialects import (
     claude_code,
     crewai_own,
     genai,
+    google_adk,
     kitaru,
     langfuse,
     langsmith,
@@ -60,6 +61,7 @@ DIALECTS: tuple[Dialect, ...] = (
     vercel_otel,
     pydantic_ai,
     strands,
+    google_adk,
     traceloop,
     genai,
     openinference,
@@ -76,6 +78,7 @@ OF_THE_CONVENTIONS: tuple[Dialect, ...] = (
     mastra,
     vercel_otel,
     strands,
+    google_adk,
     traceloop,
 )
 

@@ -9,6 +9,7 @@ from spanreel.conventions import INPUT_MESSAGES, OUTPUT_MESSAGES
 from spanreel.model import Json, Message
 from spanreel.protocols import media
 from spanreel_collector.dialects import values
+from spanreel_collector.dialects.content import gemini
 from spanreel_collector.dialects.content import messages as content
 from spanreel_collector.span import Attributes, RawSpan
 
@@ -78,6 +79,10 @@ def _records(span: RawSpan) -> list[tuple[str, Attributes, dict[str, Any]]]:
 
 
 def _old_message(role: str, body: dict[str, Any]) -> Message:
+    if gemini.is_content(body.get("content")):
+        # Google's libraries call whatever a request holds the user's; the content says its role.
+        message = gemini.read_message({**body["content"], "role": body["content"].get("role") or role})
+        return {**message, "role": role} if role == "system" else message
     name = {"name": body["name"]} if role != "tool" and isinstance(body.get("name"), str) else {}
     if role == "tool":
         part: dict[str, Json] = {"type": "tool_call_response", "id": body.get("id") or body.get("tool_call_id")}
@@ -97,14 +102,13 @@ def _old_choice(body: dict[str, Any]) -> Message:
     said = inner if isinstance(inner, dict) else {**body, "content": body.get("content", inner)}
     # v1.28 put the calls beside the message.
     message = _old_message("assistant", {"tool_calls": body.get("tool_calls"), **said})
+    message["role"] = "assistant"
     reason = body.get("finish_reason")
     return {**message, "finish_reason": reason} if isinstance(reason, str) else message
 
 
 def _parts(said: Json) -> list[dict[str, Json]]:
-    """The parts of an old event's content: text, typed blocks, Gemini's content, or parts that say their kind."""
-    if isinstance(said, dict) and isinstance(said.get("parts"), list):
-        return [part for message in content.read_messages([said]) for part in message["parts"]]
+    """The parts of an old event's content: text, typed blocks, or parts that say their kind."""
     parts: list[dict[str, Json]] = []
     for item in said if isinstance(said, list) else [said]:
         if isinstance(item, dict) and isinstance(item.get("kind"), str):

@@ -8,7 +8,7 @@ from typing import Any
 from spanreel.model import Json, Message
 from spanreel.protocols import media
 from spanreel_collector.dialects import values
-from spanreel_collector.dialects.content import reprs, tokens
+from spanreel_collector.dialects.content import gemini, reprs, tokens
 
 FACTS = "call"
 """What a message of a run's says of the model call that it came from, beside the message: for `answered` alone."""
@@ -50,7 +50,7 @@ def read_message(item: Json) -> Message | None:
             return _plain({"role": _class_role(item.get("id")) or item.get("type"), **item[inside]})
     if item.get("type") in _ITEMS and "role" not in item:
         return _item(item)
-    return _gemini(item) if isinstance(item.get("parts"), list) else _plain(item)
+    return gemini.read_message(item) if isinstance(item.get("parts"), list) else _plain(item)
 
 
 def read_history(value: Json) -> tuple[Message, ...]:
@@ -209,28 +209,6 @@ def _shown(text: str) -> Json:
         return reprs.parse(text)
     except ValueError:
         return None
-
-
-def _gemini(item: dict[str, Any]) -> Message | None:
-    parts: list[dict[str, Json]] = []
-    answers = False
-    for part in item["parts"]:
-        part = part if isinstance(part, dict) else {}  # noqa: PLW2901 the same, as far as it can be read
-        call, result = part.get("function_call"), part.get("function_response")
-        if isinstance(part.get("text"), str):
-            parts.append({"type": "reasoning" if part.get("thought") else "text", "content": part["text"]})
-        elif isinstance(call, dict):
-            parts.append(_call(values.text(call, "id"), values.text(call, "name"), call.get("args")))
-        elif isinstance(result, dict):
-            answers = True
-            given = result.get("response")
-            # The SDK puts what is no object into one.
-            given = given["result"] if isinstance(given, dict) and set(given) == {"result"} else given
-            parts.append({"type": "tool_call_response", "id": values.text(result, "id"), "response": given})
-        elif part:
-            parts.append({"type": "other", "value": part})
-    role = values.role(item["role"]) if isinstance(item.get("role"), str) else "user"
-    return {"role": "tool" if answers else role, "parts": parts}
 
 
 def _haystack(text: str) -> Message | None:
