@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from pydantic import ValidationError
 
-from spanreel.loss_markers import note_losses
+from spanreel.loss_markers import may_tell_loss, note_losses
 from spanreel.model import Record
 from spanreel.session import Session
 from spanreel_collector import dialects
@@ -147,7 +147,7 @@ def _place(span: RawSpan, arrival: int, tally: Tally) -> Placed:
         try:
             read = dialect.read(span)
             # What we lost ourselves, our spans say themselves.
-            if read is not None and dialect is not dialects.spanreel:
+            if read is not None and dialect is not dialects.spanreel and _may_tell_loss(span):
                 read = note_losses(read)
             record = join_views(record, read)
         except Exception as error:  # noqa: BLE001 a dialect reads what strangers wrote: a bad span costs only itself
@@ -163,4 +163,14 @@ def _place(span: RawSpan, arrival: int, tally: Tally) -> Placed:
         parent=span.parent_id,
         arrival=arrival,
         session=read_session(span),
+    )
+
+
+def _may_tell_loss(span: RawSpan) -> bool:
+    """Whether any content of the span may hold a marker of loss, which most does not: the look at all of it is dear."""
+    if span.events or span.logs:
+        return True
+    return any(
+        may_tell_loss(value) if isinstance(value, str) else isinstance(value, list | dict)
+        for value in span.attributes.values()
     )

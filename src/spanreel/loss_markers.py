@@ -26,6 +26,18 @@ def find_loss(value: Any, *, ours: bool = False) -> Fidelity | None:
     return _find(value, DEPTH, ours)
 
 
+def may_tell_loss(text: str) -> bool:
+    """Whether `find_loss` could find anything in what this JSON text holds; a long one is looked through at once."""
+    return (
+        "<" in text
+        or "…" in text
+        or ("*" in text and "***" in text)
+        or ("\\" in text and "\\u2026" in text)
+        or any(sign in text for sign in _SIGNS_IN_JSON)
+        or _BRACKETED.search(text) is not None
+    )
+
+
 def is_lost(state: Fidelity | None, value: Any, *, ours: bool) -> bool:
     """Whether a field of this state and value is neither to be compared nor to be served.
 
@@ -115,6 +127,9 @@ def _grave(state: Fidelity | None) -> int:
 
 _ORDER: Final = (None, Fidelity.WHOLE, Fidelity.RECONSTRUCTED, Fidelity.REDACTED, Fidelity.TRUNCATED, Fidelity.ABSENT)
 
+_SIGNS_IN_JSON: Final = ("...", "__", "redact", "REDACT", "xxxxxxxx", "XXXXXXXX", "_truncated")
+_BRACKETED: Final = re.compile(r"""\[[^\s{"\[\]\d-]""")
+"""A bracket that begins no list."""
 _SIGN: Final = re.compile(r"[\[<…]|\.\.\.|\*\*\*|__|REDACT|redact|FILTERED|Filtered|truncated|[xX]{8}")
 """One of these stands in every marker."""
 
