@@ -170,6 +170,15 @@ def _read_attributes(item: dict[str, Any]) -> Attributes:
     return attributes
 
 
+def read_value(value: Any) -> Json:
+    """Decode an AnyValue; None where it is empty.
+
+    Raises:
+        ValueError: it is none, or nested too deep.
+    """
+    return _read_value(value, 0)
+
+
 def _read_value(value: Any, depth: int) -> Json:
     """Decode an AnyValue; None where it is empty."""
     if value is None or value == {}:
