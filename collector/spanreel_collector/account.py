@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
+from spanreel.model import Json
 from spanreel.session import Session
 from spanreel_collector import dialects
 from spanreel_collector.eligibility import NOTHING, find_obstacles
 from spanreel_collector.facts import read_session
-from spanreel_collector.span import Fault, RawSpan
+from spanreel_collector.span import Attributes, Fault, RawSpan
 
 TRIED = 3
 """How often an attribute is left out, in the traces of one cluster, before it is believed that nothing comes of it."""
@@ -42,14 +44,16 @@ class Account:
         if not spoken:
             self.strangers[scope, span.name] += 1
             return
-        for key in span.attributes:
-            if not key.startswith(_OURS):
-                named = (scope, _NUMBERS.sub("N", key))
-                self.attributes[named] += 1
-                if named not in self.used and self._tried[named] < TRIED:
-                    self._tried[named] += 1
-                    if _matters(span, key, spoken):
-                        self.used.add(named)
+        names = {key: (scope, _NUMBERS.sub("N", key)) for key in span.attributes if not key.startswith(_OURS)}
+        self.attributes.update(names.values())
+        if not self.used.issuperset(names.values()):
+            asked = _asked_for(span, spoken)
+            self.used.update(name for key, name in names.items() if key in asked)
+        for key, name in names.items():
+            if name not in self.used and self._tried[name] < TRIED:
+                self._tried[name] += 1
+                if _matters(span, key, spoken):
+                    self.used.add(name)
 
     def add_session(self, session: Session) -> None:
         """Take in a document: which of its runs could be replayed, and what is in the way of the others."""
@@ -101,6 +105,38 @@ class Tally:
         self.failed += other.failed - len(other.faults)
         if self.account is not None and other.account is not None:
             self.account.merge(other.account)
+
+
+class _Watched(dict[str, Json]):
+    """Attributes that remember by which names they were asked for; those looked through for a prefix are not seen."""
+
+    def __init__(self, attributes: Attributes) -> None:
+        super().__init__(attributes)
+        self.asked: set[str] = set()
+
+    def __getitem__(self, key: str) -> Json:
+        self.asked.add(key)
+        return super().__getitem__(key)
+
+    def get(self, key: str, default: Json = None) -> Json:
+        self.asked.add(key)
+        return super().get(key, default)
+
+    def __contains__(self, key: object) -> bool:
+        if isinstance(key, str):
+            self.asked.add(key)
+        return super().__contains__(key)
+
+
+def _asked_for(span: RawSpan, spoken: Iterable[dialects.Dialect]) -> set[str]:
+    """The attributes that are asked for by their names when the span is read."""
+    watched = _Watched(span.attributes)
+    seen = replace(span, attributes=watched)
+    with suppress(Exception):  # the conversion reports the fault; what was asked for until then was
+        read_session(seen)
+        for dialect in spoken:
+            dialect.read(seen)
+    return watched.asked
 
 
 def _matters(span: RawSpan, key: str, spoken: Iterable[dialects.Dialect]) -> bool:

@@ -31,10 +31,16 @@ def may_tell_loss(text: str) -> bool:
     return (
         "<" in text
         or "…" in text
+        or "..." in text
+        or "__" in text
+        or "redact" in text
+        or "REDACT" in text
+        or "xxxxxxxx" in text
+        or "XXXXXXXX" in text
+        or "_truncated" in text
         or ("*" in text and "***" in text)
         or ("\\" in text and "\\u2026" in text)
-        or any(sign in text for sign in _SIGNS_IN_JSON)
-        or _BRACKETED.search(text) is not None
+        or ("[" in text and _BRACKETED.search(text) is not None)
     )
 
 
@@ -127,7 +133,6 @@ def _grave(state: Fidelity | None) -> int:
 
 _ORDER: Final = (None, Fidelity.WHOLE, Fidelity.RECONSTRUCTED, Fidelity.REDACTED, Fidelity.TRUNCATED, Fidelity.ABSENT)
 
-_SIGNS_IN_JSON: Final = ("...", "__", "redact", "REDACT", "xxxxxxxx", "XXXXXXXX", "_truncated")
 _BRACKETED: Final = re.compile(r"""\[[^\s{"\[\]\d-]""")
 """A bracket that begins no list."""
 _SIGN: Final = re.compile(r"[\[<…]|\.\.\.|\*\*\*|__|REDACT|redact|FILTERED|Filtered|truncated|[xX]{8}")
