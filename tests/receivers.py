@@ -26,17 +26,19 @@ FOUR_MIB = 4 * 1024 * 1024
 
 @dataclass
 class Received:
-    """What has arrived: the encoded size of each request, and the spans."""
+    """What has arrived: the encoded size of each request, the bytes of all, and the spans."""
 
     endpoint: str
     sizes: list[int] = field(default_factory=list)
     spans: list[Any] = field(default_factory=list)
     refused: int = 0
+    data: bytearray = field(default_factory=bytearray)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def take(self, request: Any) -> None:
         with self._lock:
             self.sizes.append(request.ByteSize())
+            self.data += request.SerializeToString()
             for resource in request.resource_spans:
                 for scope in resource.scope_spans:
                     self.spans += scope.spans

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -72,8 +71,19 @@ CONTENT: Final = (
 )
 """Every attribute of ours that holds content."""
 
-_ERROR_WORD: Final = re.compile(r"[a-z]{1,24}(?:_[a-z]{1,24}){0,5}|[45]\d\d|[A-Za-z_]+(?:\.[A-Za-z_]+)+")
-"""Words of a provider (``rate_limit_error``), statuses, and classes of exceptions, which are the program's own."""
+_ERROR_TYPES: Final = frozenset(
+    {
+        *("api_error", "authentication_error", "billing_error", "content_filter", "content_policy_violation"),
+        *("context_length_exceeded", "insufficient_quota", "invalid_api_key", "invalid_prompt"),
+        *("invalid_request_error", "model_not_found", "not_found_error", "overloaded_error", "permission_error"),
+        *("rate_limit_error", "rate_limit_exceeded", "request_too_large", "server_error", "timeout_error", "tokens"),
+        *("requests", "DEADLINE_EXCEEDED", "FAILED_PRECONDITION", "INTERNAL", "INVALID_ARGUMENT", "NOT_FOUND"),
+        *("PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "UNAUTHENTICATED", "UNAVAILABLE", "AccessDeniedException"),
+        *("ModelErrorException", "ModelTimeoutException", "ResourceNotFoundException", "ThrottlingException"),
+        *("ServiceUnavailableException", "ValidationException"),
+    }
+)
+"""What providers call their errors; any other word of a body may be content."""
 
 _SETTINGS_THAT_ARE_NAMES: Final = {
     "tool_choice",
@@ -103,11 +113,18 @@ def without_content(attributes: Mapping[str, AttributeValue]) -> dict[str, Attri
         reduced = reduce(_decode(value)) if isinstance(value, str) else None
         if reduced:
             kept[name] = json_text.encode(reduced)
-    if names.RESPONSE_ERROR in kept and _is_free_text(attributes.get(names.ERROR_TYPE)):
+    if _is_from_the_body(attributes):
         status = attributes.get(names.RESPONSE_STATUS)
         kept[names.ERROR_TYPE] = str(status) if isinstance(status, int) and status >= 400 else "error"
     missing = [name for name in attributes if name in CONTENT and attributes[name] != kept.get(name)]
     return mark(kept, missing, Fidelity.ABSENT)
+
+
+def _is_from_the_body(attributes: Mapping[str, AttributeValue]) -> bool:
+    """Whether the type of a failure is what a provider wrote, and none of the words that are known."""
+    said, kind = attributes.get(names.RESPONSE_ERROR), attributes.get(names.ERROR_TYPE)
+    error = _decode(said) if isinstance(said, str) else None
+    return isinstance(error, dict) and error.get("type") == kind and not _is_error_type(kind)
 
 
 def content_of(operation: object) -> tuple[str, ...]:
@@ -142,13 +159,12 @@ def _reduce_settings(settings: Any) -> Any:
 def _reduce_error(error: Any) -> Any:
     if not isinstance(error, dict):
         return None
-    kept = {name: value for name, value in error.items() if name != "message"}
-    return {**kept, "type": "error"} if _is_free_text(kept.get("type")) else kept
+    kept = {name: value for name, value in error.items() if name in ("category", "type", "raised")}
+    return kept if _is_error_type(kept.get("type")) else {**kept, "type": "error"}
 
 
-def _is_free_text(kind: object) -> bool:
-    """Whether what a provider's body calls the type of its error is none of the words that stand for a kind."""
-    return not isinstance(kind, str) or _ERROR_WORD.fullmatch(kind) is None
+def _is_error_type(kind: object) -> bool:
+    return isinstance(kind, str) and (kind in _ERROR_TYPES or (len(kind) == 3 and kind.isdecimal()))
 
 
 _REDUCED: Final = {
