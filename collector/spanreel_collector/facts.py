@@ -20,10 +20,11 @@ _SESSION_IDS = (
     "session.id",
     "langfuse.session.id",
     "gcp.vertex.agent.session_id",
+    "anvia.trace.session_id",
     "metadata.sessionId",
 )
 _SESSION_IDS_IN_METADATA = ("session_id", "thread_id", "conversation_id", "sessionId", "threadId", "session.id")
-_TAGS = (names.SESSION_TAGS, "tag.tags", "langfuse.trace.tags")
+_TAGS = (names.SESSION_TAGS, "tag.tags", "langfuse.trace.tags", "mastra.tags", "anvia.trace.tags")
 _USER_IDS_IN_METADATA = ("user_id", "userId", "user.id", "resourceId")
 _METADATA_PREFIXES = (
     "ai.telemetry.metadata.",
@@ -32,8 +33,11 @@ _METADATA_PREFIXES = (
     "traceloop.association.properties.",
     "langsmith.metadata.",
     "langfuse.trace.metadata.",
+    "anvia.trace.metadata.",
 )
 """Of names that end in a key of the user's metadata."""
+_MASTRA = ("threadId", "sessionId", "resourceId", "userId")
+"""Metadata that Mastra before 1.0 wrote without a prefix."""
 _STEPS_OWN = ("langgraph_", "ls_", "lc_", "checkpoint_ns", "__pregel", "LANGSMITH_", "LANGCHAIN_", "usage_metadata")
 
 
@@ -43,7 +47,8 @@ def read_session(span: RawSpan) -> SessionInfo:
     metadata = _whole_metadata(attributes)
     return SessionInfo(
         id=read_session_id(attributes, metadata),
-        user_id=values.text(attributes, names.USER_ID) or values.text(metadata, *_USER_IDS_IN_METADATA),
+        user_id=values.text(attributes, names.USER_ID, "anvia.trace.user_id")
+        or values.text(metadata, *_USER_IDS_IN_METADATA),
         name=values.text(attributes, names.SESSION_NAME),
         tags=tuple(tag for key in _TAGS if key in attributes for tag in values.texts(attributes, key)),
         metadata=metadata,
@@ -63,7 +68,9 @@ def read_session_id(attributes: Attributes, metadata: Attributes | None = None) 
 
 
 def _whole_metadata(attributes: Attributes) -> dict[str, Json]:
+    bare = [key for key in _MASTRA if attributes.get(key) is not None] if "mastra.span.type" in attributes else []
     return {
+        **{key: attributes[key] for key in bare},
         **_prefixed(attributes),
         **_metadata(attributes, _OPENINFERENCE_METADATA),
         **_metadata(attributes, names.SESSION_METADATA),

@@ -135,6 +135,8 @@ def _read_model(span: RawSpan) -> ModelRecord | None:
         del fidelity["output"]
     if gathered["tools"]:
         fidelity["tools"] = Fidelity.TRUNCATED  # names and descriptions, no parameters
+    if gathered.get("usage_of_all"):
+        fidelity["usage"] = Fidelity.RECONSTRUCTED
     settings = dict(base.request.settings)
     if own.get("toolChoice") is not None:
         settings["tool_choice"] = ai_sdk.tool_choice(own["toolChoice"])

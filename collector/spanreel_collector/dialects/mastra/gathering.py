@@ -20,6 +20,14 @@ _INFERENCE, _STEP = "model_inference", "model_step"
 _GENERATIONS = ("model_generation", "llm_generation")
 _USAGE = "gen_ai.usage."
 _DEEPEST = 64
+_RENAMED = {
+    "gen_ai.tool.input": "gen_ai.tool.call.arguments",
+    "gen_ai.tool.output": "gen_ai.tool.call.result",
+    "gen_ai.usage.cached_input_tokens": "gen_ai.usage.cache_read.input_tokens",
+    "agent.instructions": "gen_ai.system_instructions",
+    "agent.available_tools": "gen_ai.tool.definitions",
+}
+_OF_STEPS = {"id": "gen_ai.response.id", "modelId": "gen_ai.response.model"}
 
 
 def trace_of(log: RawLog) -> str | None:
@@ -32,6 +40,7 @@ def gather(spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> tuple[list[RawSp
     """The spans, each model call's innermost with what stands on those around it."""
     if not any(TYPE in span.attributes for span in spans):
         return list(spans), list(logs)
+    spans = [_renamed(span) if TYPE in span.attributes else span for span in spans]
     tree = _Tree({(span.trace_id, span.span_id): span for span in spans})
     calls = _calls(spans, tree)
     numbers: dict[tuple[str, str], int] = {}
@@ -43,6 +52,22 @@ def gather(spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> tuple[list[RawSp
         gathered[span.trace_id, span.span_id] = _facts(span, around or span, numbers[key], tree, spans)
     _share_usage(calls, gathered, tree)
     return [_with(span, gathered.get((span.trace_id, span.span_id))) for span in spans], list(logs)
+
+
+def _renamed(span: RawSpan) -> RawSpan:
+    """The span by today's names; before 1.0 the exporter had others, and some without any prefix."""
+    attributes = dict(span.attributes)
+    kind = attributes[TYPE]
+    for side in ("input", "output"):
+        if side in attributes:
+            attributes.setdefault(f"mastra.{kind}.{side}", attributes.pop(side))
+    for old, new in _RENAMED.items():
+        if old in attributes:
+            attributes.setdefault(new, attributes.pop(old))
+    for old, new in _OF_STEPS.items():
+        if kind == _STEP and old in attributes:
+            attributes.setdefault(new, attributes.pop(old))
+    return replace(span, attributes=attributes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,3 +221,4 @@ def _share_usage(calls: list[RawSpan], gathered: dict[tuple[str, str], dict[str,
         last = max(inside, key=lambda call: call.start)
         usage = {name: value for name, value in tree.spans[key].attributes.items() if name.startswith(_USAGE)}
         gathered[last.trace_id, last.span_id]["facts"].update(usage)
+        gathered[last.trace_id, last.span_id]["usage_of_all"] = bool(usage)
