@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Iterator
+from time import monotonic_ns
 from typing import Any, Protocol
 
 import wrapt
@@ -13,10 +12,16 @@ from spanreel.quiet import quietly
 
 
 class Tap(Protocol):
-    """Who watches a stream; each ending is told once at most matters, the first counts."""
+    """Who watches a stream; each ending is told once at most matters, the first counts.
 
-    def piece(self, at: float, data: bytes) -> None:
-        """Bytes have come, so many milliseconds after the request."""
+    While there is room (in bytes), each piece is handed to ``keep`` with the nanoseconds of `time.monotonic_ns`.
+    """
+
+    keep: Callable[[tuple[int, bytes]], object]
+    room: int
+
+    def drop(self, size: int) -> None:
+        """Bytes have come for which there is no more room."""
         ...
 
     def closed(self) -> None:
@@ -31,13 +36,12 @@ class Tap(Protocol):
 class SyncBody(wrapt.ObjectProxy):  # type: ignore[type-arg]  # generic to type checkers only
     """A body stream that tells a tap what passes. Being a proxy, it stays an instance of the client's class."""
 
-    def __init__(self, stream: Any, tap: Tap, started: int) -> None:
+    def __init__(self, stream: Any, tap: Tap) -> None:
         super().__init__(stream)
         self._self_tap = tap
-        self._self_started = started
 
     def __iter__(self) -> Iterator[bytes]:
-        return _Pieces(iter(self.__wrapped__), self._self_tap, self._self_started)
+        return _Pieces(iter(self.__wrapped__), self._self_tap)
 
     def close(self) -> None:
         """Close the stream, then say so."""
@@ -53,13 +57,12 @@ class SyncBody(wrapt.ObjectProxy):  # type: ignore[type-arg]  # generic to type 
 class AsyncBody(wrapt.ObjectProxy):  # type: ignore[type-arg]  # generic to type checkers only
     """`SyncBody` for asynchronous clients."""
 
-    def __init__(self, stream: Any, tap: Tap, started: int) -> None:
+    def __init__(self, stream: Any, tap: Tap) -> None:
         super().__init__(stream)
         self._self_tap = tap
-        self._self_started = started
 
     def __aiter__(self) -> AsyncIterator[bytes]:
-        return _AsyncPieces(aiter(self.__wrapped__), self._self_tap, self._self_started)
+        return _AsyncPieces(aiter(self.__wrapped__), self._self_tap)
 
     async def aclose(self) -> None:
         """Close the stream, then say so."""
@@ -72,60 +75,70 @@ class AsyncBody(wrapt.ObjectProxy):  # type: ignore[type-arg]  # generic to type
         _abandon(self)
 
 
-@dataclass(eq=False, slots=True)
 class _Pieces:
     """The pieces of a body. No generator of ours: there is nothing to be closed but the client's own."""
 
-    pieces: Iterator[bytes]
-    tap: Tap
-    started: int
+    __slots__ = ("_keep", "_pieces", "_room", "_tap")
+
+    def __init__(self, pieces: Iterator[bytes], tap: Tap) -> None:
+        self._pieces, self._tap = pieces, tap
+        self._keep, self._room = tap.keep, tap.room
 
     def __iter__(self) -> Iterator[bytes]:
         return self
 
     def __next__(self) -> bytes:
         try:
-            data = next(self.pieces)
+            data = next(self._pieces)
         except StopIteration:
-            self.tap.closed()
+            self._tap.closed()
             raise
         except BaseException as error:
-            self.tap.failed(error)
+            self._tap.failed(error)
             raise
-        _tell(self.tap, self.started, data)
+        try:
+            self._room -= len(data)
+            if self._room >= 0:
+                self._keep((monotonic_ns(), data))
+            else:
+                self._tap.drop(len(data))
+        except Exception:  # `quietly`, where nothing is entered for a piece that passes well
+            with quietly("keep a piece of a stream"):
+                raise
         return data
 
 
-@dataclass(eq=False, slots=True)
 class _AsyncPieces:
     """`_Pieces` for asynchronous clients."""
 
-    pieces: AsyncIterator[bytes]
-    tap: Tap
-    started: int
+    __slots__ = ("_keep", "_pieces", "_room", "_tap")
+
+    def __init__(self, pieces: AsyncIterator[bytes], tap: Tap) -> None:
+        self._pieces, self._tap = pieces, tap
+        self._keep, self._room = tap.keep, tap.room
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self
 
     async def __anext__(self) -> bytes:
         try:
-            data = await anext(self.pieces)
+            data = await anext(self._pieces)
         except StopAsyncIteration:
-            self.tap.closed()
+            self._tap.closed()
             raise
         except BaseException as error:
-            self.tap.failed(error)
+            self._tap.failed(error)
             raise
-        _tell(self.tap, self.started, data)
+        try:
+            self._room -= len(data)
+            if self._room >= 0:
+                self._keep((monotonic_ns(), data))
+            else:
+                self._tap.drop(len(data))
+        except Exception:  # `quietly`, where nothing is entered for a piece that passes well
+            with quietly("keep a piece of a stream"):
+                raise
         return data
-
-
-def _tell(tap: Tap, started: int, data: bytes) -> None:
-    try:
-        tap.piece((time.monotonic_ns() - started) / 1e6, data)
-    except Exception:  # `quietly`, where nothing is entered for a piece that passes well
-        with quietly("keep a piece of a stream"):
-            raise
 
 
 def _abandon(body: Any) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 from spanreel import wire
@@ -50,7 +51,8 @@ class RecordCapture:
 class ExchangeCapture:
     """One attempt of a model call: the request, and what has come of the response so far.
 
-    ``pieces`` are raw, with the milliseconds since the request; ``body`` is the decoded body where the client read it.
+    ``pieces`` are raw, each with when it came, in nanoseconds of the clock that ``started`` is by; ``body`` is the
+    decoded body where the client read it.
     """
 
     protocol: ModelProtocol
@@ -68,8 +70,8 @@ class ExchangeCapture:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = None
     body_at: float = 0.0
-    pieces: list[Piece] = field(default_factory=list)
-    kept: int = 0
+    started: int = 0
+    pieces: list[tuple[int, bytes]] = field(default_factory=list)
     dropped: int = 0
     error: Error | None = None
     outcome: Status = Status.OK
@@ -77,7 +79,7 @@ class ExchangeCapture:
     @property
     def size(self) -> int:
         """Bytes held."""
-        return len(self.request.body) + self.kept + len(self.body or b"")
+        return len(self.request.body) + sum(map(len, self._data())) + len(self.body or b"")
 
     def end(self, _result: Any, error: Error | None, status: Status) -> None:
         """The exchange has ended, well or with an error."""
@@ -87,18 +89,10 @@ class ExchangeCapture:
         """What is handed over when the span ends."""
         return self
 
-    def add(self, at: float, piece: bytes) -> None:
-        """Keep a piece of the body; past the limit the newest is dropped and counted."""
-        if self.kept + len(piece) > self.limit:
-            self.dropped += len(piece)
-            return
-        self.kept += len(piece)
-        self.pieces.append((at, piece))
-
     def mentions(self, call_id: str) -> bool:
         """Whether the answer so far asked for the tool call of this id: found in the bytes, not parsed."""
         needle = call_id.encode()
-        return needle in (self.body or b"") or needle in b"".join(piece for _, piece in self.pieces)
+        return needle in (self.body or b"") or needle in b"".join(self._data())
 
     def attributes(self) -> Attributes:
         """The span attributes of what was kept: read by the protocol, raw where it cannot."""
@@ -127,7 +121,7 @@ class ExchangeCapture:
             host=self.request.host or None,
             port=self.request.port,
             headers={name: headers[name] for name in KEPT_HEADERS if name in headers} if headers else {},
-            time_to_first_chunk=self.pieces[0][0] / 1000 if self.pieces and self._is_stream() else None,
+            time_to_first_chunk=self._time_to_first_chunk(),
             answer=answer,
             raw_request=raw_request,
             raw_response=raw_response,
@@ -140,22 +134,32 @@ class ExchangeCapture:
         """The answer, where there was one; with its text where that could not be read."""
         if self.status is None:
             return None, None
-        pieces: list[Piece] = []
-        with quietly("decode a response"):
-            pieces = self.decode(self.headers, self.pieces) if self.body is None else [(self.body_at, self.body)]
-        body = pieces[0][1] if len(pieces) == 1 else b"".join(piece for _, piece in pieces)
+        pieces: list[Piece] = [] if self.body is None else [(self.body_at, self.body)]
+        if self.pieces and self.body is None:
+            with quietly("decode a response"):
+                started = self.started
+                pieces = self.decode(self.headers, [((at - started) / 1e6, piece) for at, piece in self.pieces])
         try:
-            return self._read(pieces, body), None
+            return self._read(pieces), None
         except ValueError:
-            return Answer(status=self.status, complete=False), body.decode("utf-8", "replace")
+            return Answer(status=self.status, complete=False), _joined(pieces).decode("utf-8", "replace")
 
-    def _read(self, pieces: Sequence[Piece], body: bytes) -> Answer:
+    def _read(self, pieces: Sequence[Piece]) -> Answer:
         status = self.status or 200
+        if status < 400 and self._is_stream():
+            return self.protocol.join(pieces)
+        body = _joined(pieces)
         if status < 400 and self._is_stream(body):
             return self.protocol.join(pieces)
         if not body and status < 400:
             return Answer(status=status, complete=False)
         return self.protocol.read_response(body, status)
+
+    def _data(self) -> Iterator[bytes]:
+        return map(itemgetter(1), self.pieces)
+
+    def _time_to_first_chunk(self) -> float | None:
+        return (self.pieces[0][0] - self.started) / 1e9 if self.pieces and self._is_stream() else None
 
     def _is_stream(self, body: bytes | None = None) -> bool:
         kind = self.headers.get("content-type", "")
@@ -164,6 +168,10 @@ class ExchangeCapture:
         if kind or body is None:
             return False
         return _STREAM_START.match(body) is not None
+
+
+def _joined(pieces: Sequence[Piece]) -> bytes:
+    return pieces[0][1] if len(pieces) == 1 else b"".join(piece for _, piece in pieces)
 
 
 def http_error(status: int) -> Error:

@@ -10,7 +10,7 @@ import functools
 import os
 import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from opentelemetry import context as otel
@@ -125,7 +125,9 @@ class Exchange:
         self.capture = capture
         self.live = live
         self.player = player
-        self.started = time.monotonic_ns()
+        capture.started = time.monotonic_ns()
+        self.keep: Callable[[tuple[int, bytes]], object] = capture.pieces.append
+        self.room = capture.limit
         self._error: Error | None = None
         self._ended = False
 
@@ -145,30 +147,34 @@ class Exchange:
             body = self.client.read_body(response)
             if body is None:
                 proxy = AsyncBody if self.client.is_async else SyncBody
-                self.client.pass_body(response, lambda stream: proxy(stream, self, self.started))
+                self.client.pass_body(response, lambda stream: proxy(stream, self))
                 _unread.add(self)
                 _end_at_exit()
                 return
             self.capture.body = body
-            self.capture.body_at = (time.monotonic_ns() - self.started) / 1e6
+            self.capture.body_at = (time.monotonic_ns() - self.capture.started) / 1e6
         self.closed()
 
-    def piece(self, at: float, data: bytes) -> None:
-        """Bytes of the body have come; what a client drains again after the end is none of it."""
+    def drop(self, size: int) -> None:
+        """So many bytes of the body came when there was no more room."""
         if not self._ended:
-            self.capture.add(at, data)
+            self.capture.dropped += size
 
     def closed(self) -> None:
         """The body has ended, or its reader has."""
-        self._ended = True
-        _unread.discard(self)
+        self._end()
         self.crossing.finish(None, error=self._error)
 
     def failed(self, error: BaseException) -> None:
         """Reading the body raised."""
-        self._ended = True
-        _unread.discard(self)
+        self._end()
         self.crossing.fail(error)
+
+    def _end(self) -> None:
+        if not self._ended:
+            self._ended = True
+            self.capture.pieces = self.capture.pieces[:]  # what a client drains again after the end is none of it
+            _unread.discard(self)
 
 
 _unread: weakref.WeakSet[Exchange] = weakref.WeakSet()

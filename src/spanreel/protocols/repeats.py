@@ -184,50 +184,48 @@ def _form(
 
 def _take(body: Body, start: int, form: _Form, length: int) -> _Taken:
     """The repeats that begin here, within so many bytes."""
-    rows, looked, may_go_on = _look(body.bytes, start, form, length)
-    nothing = _Taken(None, start, looked, may_go_on=False)
-    if rows is None:
-        return nothing
+    values, is_all = _values(body.bytes, start, form, length)
+    rows = _END.join(values)
     for mark, text in zip(_BETWEEN, form.around[1:-1], strict=False):
         rows = rows.replace(text, mark)
     match = _rows_pattern(form.kinds).match(rows)
     stop = match.end() if match is not None else -1
-    if stop < len(rows):
-        may_go_on = False
-        if rows[stop : stop + 1] != _END:
-            stop = rows.rfind(_END, 0, stop + 1)
-        rows = rows[:stop]
-    if stop < 0:
-        return nothing
+    if stop < len(rows):  # what is no value of its kind
+        stop = stop if rows[stop : stop + 1] == _END else rows.rfind(_END, 0, max(stop, 0))
+        values, rows, is_all = values[: rows.count(_END, 0, stop) + 1 if stop >= 0 else 0], rows[: max(stop, 0)], False
     try:
-        values = pydantic_core.from_json(_as_json(rows, form.kinds))
+        read = pydantic_core.from_json(_as_json(rows, form.kinds))
     except ValueError:  # half a surrogate pair, say
-        return nothing
-    constant = sum(map(len, form.around)) + len(form.blank) - len(form.kinds) + 1
-    lengths = [len(row) + constant for row in rows.split(_END)]
-    ends = list(accumulate(lengths, initial=start))[1:]
-    columns = {path: values[number :: len(form.paths)] for number, path in enumerate(form.paths)}
-    return _Taken(Repeats(body.arrivals(ends), columns), ends[-1], looked, may_go_on)
+        values, is_all = [], False
+    looked = min(start + length, len(body.bytes))
+    if not values:
+        return _Taken(None, start, looked, is_all and looked < len(body.bytes))
+    constant = sum(map(len, form.around)) - sum(map(len, form.around[1:-1])) + len(form.blank)
+    ends = list(accumulate([len(value) + constant for value in values], initial=start))[1:]
+    columns = {path: read[number :: len(form.paths)] for number, path in enumerate(form.paths)}
+    return _Taken(Repeats(body.arrivals(ends), columns), ends[-1], looked, is_all and looked < len(body.bytes))
 
 
-def _look(body: bytes, start: int, form: _Form, length: int) -> tuple[bytes | None, int, bool]:
-    """The values of events that stand alike, an `_END` between two; up to where was looked, and whether more may be."""
-    first, last = form.around[0], form.around[-1]
-    between, line_end = last + form.blank + first, form.blank[:1]
-    if not body.startswith(first, start):
-        return None, start, False
-    begin = start + len(first)
-    window = body[begin : begin + length]
-    rows = window.replace(between, _END).partition(line_end)[0]
-    looked = begin + len(rows) + rows.count(_END) * (len(between) - 1)
-    may_go_on = len(window) == length and looked + len(between) > begin + length
-    line = last.partition(line_end)[0]
-    if rows.endswith(line) and body.startswith(last + form.blank, looked - len(line)):
-        follows = looked - len(line) + len(last) + len(form.blank)
-        if body[follows : follows + 1] not in (b"\r", b"\n"):
-            return rows[: len(rows) - len(line)], looked, may_go_on
-    stop = rows.rfind(_END)  # what follows is another event, or cut off
-    return (rows[:stop] if stop >= 0 else None), looked, may_go_on
+def _values(body: bytes, start: int, form: _Form, length: int) -> tuple[list[bytes], bool]:
+    """What stands between the same first and last bytes, event by event; and whether no other event was met."""
+    first, last = form.around[0], form.around[-1] + form.blank
+    line_end = form.blank[-1:]
+    # Each event has as many lines as the one before, and its values in the same of these.
+    before, behind = first.rpartition(line_end)[2], last.partition(line_end)[0]
+    lines = body[start : start + length].split(line_end)
+    each = first.count(line_end) + last.count(line_end)
+    del lines[(len(lines) - 1) // each * each :]
+    values = [line[len(before) : len(line) - len(behind)] for line in lines[first.count(line_end) :: each]]
+    whole = first + (last + first).join(values) + last
+    if not values or body.startswith(whole, start):
+        if values and body[start + len(whole) : start + len(whole) + 1] in (b"\r", b"\n"):
+            return values[:-1], False
+        return values, True
+    for number, value in enumerate(values):
+        if not body.startswith(first + value + last, start):
+            return values[:number], False
+        start += len(first) + len(value) + len(last)
+    return values, True
 
 
 @functools.cache

@@ -43,17 +43,21 @@ class Body:
         times, data = zip(*pieces, strict=True) if pieces else ((), ())
         self.bytes = b"".join(data)
         self._ends = list(accumulate(map(len, data)))
-        self._times = [round(time * 1000) for time in times]
-        # Whether blank lines are nothing but two LF.
-        self.is_plain = b"\r" not in self.bytes and b"\n\n\n" not in self.bytes
+        self._times = times
+        self._has_returns = b"\r" in self.bytes
 
     def block(self, start: int) -> tuple[int, int] | None:
         """Where the block that begins here stops, and where the next begins; None where no blank line ends it."""
-        if self.is_plain:
-            end = self.bytes.find(b"\n\n", start)
-            return (end, end + 2) if end >= 0 else None
-        match = _BLANK_LINE.search(self.bytes, start)
-        return match.span() if match is not None else None
+        if self._has_returns:
+            match = _BLANK_LINE.search(self.bytes, start)
+            return match.span() if match is not None else None
+        end = self.bytes.find(b"\n\n", start)
+        if end < 0:
+            return None
+        after = end + 2
+        while self.bytes.startswith(b"\n", after):
+            after += 1
+        return end, after
 
     def event(self, start: int, end: int, complete: int) -> Event | None:
         """The event of a block that was complete at a byte; None for a block of line ends alone."""
@@ -63,15 +67,15 @@ class Body:
     def rest(self, start: int) -> Event | None:
         """What follows the last blank line, as an event that was not ended; None where nothing does."""
         text = _text(self.bytes[start:])
-        return Event(self._times[-1] / 1000, other=(text,), ended=False) if text else None
+        return Event(round(self._times[-1] * 1000) / 1000, other=(text,), ended=False) if text else None
 
     def arrivals(self, ends: list[int]) -> list[int]:
         """The microseconds at which all bytes up to each of these were there."""
         first = bisect_left(self._ends, ends[0])
         last = first + len(ends)
         if self._ends[first:last] == ends:  # a piece an event
-            return self._times[first:last]
-        return [self._times[bisect_left(self._ends, end)] for end in ends]
+            return [round(time * 1000) for time in self._times[first:last]]
+        return [round(self._times[bisect_left(self._ends, end)] * 1000) for end in ends]
 
 
 def write_event(event: Event) -> bytes:
