@@ -84,7 +84,6 @@ def test_what_is_not_what_its_name_says_is_not_read(tmp_path: Path) -> None:
 def test_a_folder_of_a_file_system_that_others_make_is_read_too(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    pytest.importorskip("fsspec")
     file = record(tmp_path, offload="memory://offload/here")
     monkeypatch.setenv("SPANREEL_OFFLOAD", "memory://offload/here")
     assert question_of(file) == ([QUESTION], QUESTION)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import fsspec  # type: ignore[import-untyped]  # it ships no types
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -391,7 +392,6 @@ def test_what_cannot_be_kept_stays_on_its_span(tmp_path: Path) -> None:
 
 
 def test_an_offload_may_be_any_url_of_fsspec() -> None:
-    fsspec = pytest.importorskip("fsspec")
     tracer, exporter = sent(Settings(offload="memory://kept/here", offload_bytes=1024))
     tracer.start_span("s", attributes={"input.value": "plain " * 1000}).end()
     reference = str(exporter.said["input.value_ref"])
