@@ -185,6 +185,9 @@ def configure_replay(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--entry", metavar="MODULE:FUNCTION", help="call this function once for each root run with the recorded input"
     )
+    _configure_changes(
+        parser.add_argument_group("what becomes different; from the first call touched, models are live")
+    )
     parser.add_argument(
         "--allow",
         metavar="HOST:PORT",
@@ -197,6 +200,21 @@ def configure_replay(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="answer with what is redacted in the recording: the agent gets placeholders",
     )
+
+
+def _configure_changes(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add("--model", metavar="[OLD=]NEW", help="ask another model; OLD where the agent asks several")
+    add("--set", metavar="NAME=VALUE", action="append", default=[], help="a setting of the model: temperature=0.2")
+    add("--instructions", metavar="FILE", help="the system instructions in this file")
+    add("--base-url", metavar="URL", help="where the model is: http://localhost:11434/v1")
+    add("--agent", metavar="PATH", default="root", help="the agent that these are meant for (default: root)")
+    add("--input", metavar="TEXT", help="another input than the recorded one")
+    add("--from", metavar="TURN", type=int, dest="from_turn", help="answer from the recording up to this turn")
+    add(
+        "--edit", metavar="CALL=VALUE", action="append", default=[], help="another answer of a recorded call, by its id"
+    )
+    add("--changes", metavar="FILE", help="a TOML or JSON file with all of these; see docs/replay.md")
 
 
 def replay_command(options: argparse.Namespace) -> int:
@@ -212,10 +230,12 @@ def replay_command(options: argparse.Namespace) -> int:
         if not host or not (port.isdecimal() or (host == "program" and port)):
             return complain(f"--allow {address!r} is not of the form host:port, or program:name", USAGE)
     from spanreel.replay import runner
+    from spanreel.replay.changes import from_options
     from spanreel.session import split_address
 
     session, run = split_address(options.session)
-    chosen = runner.Options(options.report, options.entry, tuple(options.allow), options.serve_redacted)
+    changes = from_options(vars(options))
+    chosen = runner.Options(options.report, options.entry, tuple(options.allow), options.serve_redacted, changes)
     return runner.replay_command(session, run, options.command, chosen)
 
 

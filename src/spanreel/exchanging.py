@@ -11,6 +11,7 @@ import os
 import time
 import weakref
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from opentelemetry import context as otel
@@ -37,7 +38,8 @@ def send(client: ClientPoint, wrapped: Any, args: tuple[Any, ...], kwargs: dict[
         try:
             response = exchange.answer()
             if response is None:
-                response = wrapped(*args, **kwargs)
+                with exchange.sending():
+                    response = wrapped(*args, **kwargs) if exchange.given is None else wrapped(**exchange.given)
             elif not exchange.arguments.get("stream"):
                 response.read()
         except BaseException as error:
@@ -56,7 +58,9 @@ async def send_async(client: ClientPoint, wrapped: Any, args: tuple[Any, ...], k
         try:
             response = exchange.answer()
             if response is None:
-                response = await wrapped(*args, **kwargs)
+                with exchange.sending():
+                    sent = wrapped(*args, **kwargs) if exchange.given is None else wrapped(**exchange.given)
+                    response = await sent
             elif not exchange.arguments.get("stream"):
                 await response.aread()
         except BaseException as error:
@@ -125,6 +129,8 @@ class Exchange:
         self.capture = capture
         self.live = live
         self.player = player
+        self.given: Mapping[str, Any] | None = None
+        """What is sent in the place of what the program asked to send."""
         capture.started = time.monotonic_ns()
         self.keep: Callable[[tuple[int, bytes]], object] = capture.pieces.append
         self.room = capture.limit
@@ -132,11 +138,32 @@ class Exchange:
         self._ended = False
 
     def answer(self) -> Any:
-        """The response that a replay gives, unread; None where there is no replay."""
+        """The response that a replay gives, unread; None where there is none, or where it lets the model be asked."""
         if self.player is None:
             return None
-        answer: HttpAnswer = self.player.answer_model(self.live, self.protocol, self.operation, self.request)
-        return self.client.build(self.arguments, answer)
+        answer = self.player.answer_model(self.live, self.protocol, self.operation, self.request)
+        if isinstance(answer, HttpAnswer):
+            return self.client.build(self.arguments, answer)
+        if answer is not self.request:
+            self.capture.request = answer
+            self.given = self.client.rewrite(self.arguments, answer)
+        self._tell_live(self.player)
+        return None
+
+    def sending(self) -> AbstractContextManager[None]:
+        """Around the sending itself; in a replay that has let the model be asked, the network is open to it."""
+        return _NOTHING if self.player is None else self.player.going_live()
+
+    def _tell_live(self, player: Player) -> None:
+        """Let the replay hear of the end of what it has let through."""
+        told = self.crossing.told
+
+        def tell(result: Any, error: BaseException | None) -> None:
+            if told is not None:
+                told(result, error)
+            player.hear_model(self.live, lambda: self.capture.record().answer)
+
+        self.crossing.told = tell
 
     def watch(self, response: Any) -> None:
         """The response is here: keep its body if it has been read, else tap the stream that is to come."""
@@ -177,6 +204,7 @@ class Exchange:
             _unread.discard(self)
 
 
+_NOTHING = nullcontext()
 _unread: weakref.WeakSet[Exchange] = weakref.WeakSet()
 
 

@@ -22,6 +22,7 @@ from spanreel.model import Agent, Answer, Request, Status
 from spanreel.playing import current_player, rebuild_error
 from spanreel.point import (
     Failure,
+    HttpAnswer,
     HttpRequest,
     Kind,
     LiveRun,
@@ -239,8 +240,11 @@ def _open_model(
     if player is not None:
         try:
             answer = player.answer_model(live, in_process, request.operation, asked)
-            read = in_process.read_response(answer.body, answer.status)
-            passage.served = point.rebuild_answer(read, arguments) if point.rebuild_answer is not None else read
+            if isinstance(answer, HttpAnswer):
+                read = in_process.read_response(answer.body, answer.status)
+                passage.served = point.rebuild_answer(read, arguments) if point.rebuild_answer is not None else read
+            elif answer is not asked:
+                player.refuse(f"a changed request to {point.target}, whose requests cannot be rewritten,")
         except BaseException as error:  # noqa: BLE001 - raised again where the call would have been
             passage.error = error
     return passage

@@ -6,6 +6,7 @@ Frameworks, clients and protocols are tables of these; they import this module a
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
@@ -273,7 +274,8 @@ class ClientPoint:
     ``peek(arguments)`` gives (method, path) cheaply. ``read_body(response)`` gives the body where it has already been
     read and decoded, else None. ``pass_body(response, wrap)`` puts ``wrap(stream)`` in the place of the body stream
     that is still to come. ``decode(response, pieces)`` undoes the content encoding, piece by piece.
-    ``build(arguments, answer, is_async)`` makes the native response of a replay.
+    ``build(arguments, answer, is_async)`` makes the native response of a replay; ``rewrite(arguments, request)`` gives
+    the arguments that send this request's body to its URL in the place of their own.
     """
 
     target: str
@@ -287,6 +289,7 @@ class ClientPoint:
     pass_body: Callable[[Any, Callable[[Any], Any]], None]
     decode: Callable[[Mapping[str, str], Sequence[Piece]], list[Piece]]
     build: Callable[[Mapping[str, Any], HttpAnswer], Any]
+    rewrite: Callable[[Mapping[str, Any], HttpRequest], Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,8 +325,16 @@ class Player(Protocol):
 
     def answer_model(
         self, run: LiveRun | None, protocol: ModelProtocol, operation: Operation, request: HttpRequest
-    ) -> HttpAnswer:
-        """The recorded answer to a model request."""
+    ) -> HttpAnswer | HttpRequest:
+        """The recorded answer to a model request; or the request to send instead, where the model is live."""
+        ...
+
+    def going_live(self) -> AbstractContextManager[None]:
+        """Around the sending of a request that goes to the live model: the network is open to it."""
+        ...
+
+    def hear_model(self, run: LiveRun | None, read: Callable[[], Answer | None]) -> None:
+        """A live model has answered, or failed to (None)."""
         ...
 
     def answer_tool(self, run: LiveRun | None, request: ToolRequest) -> ToolResult | RecordedError | None:

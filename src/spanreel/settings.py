@@ -43,6 +43,8 @@ REPLAY_GUARD: Final = "SPANREEL_REPLAY_GUARD"
 """``deny:<pid>`` in the children of a replayed process, which must run nothing live; set by that process for them."""
 REPLAY_SERVE_REDACTED: Final = "SPANREEL_REPLAY_SERVE_REDACTED"
 """Whether the child is answered with what is redacted in the recording."""
+REPLAY_CHANGES: Final = "SPANREEL_REPLAY_CHANGES"
+"""A file with what the child's replay changes."""
 RUN_INPUT: Final = "SPANREEL_RUN_INPUT"
 """JSON: what the replayed run was asked: the user's text, or messages."""
 

@@ -71,6 +71,15 @@ def build(library: str, is_async: bool, arguments: Mapping[str, Any], answer: Ht
     return response
 
 
+def rewrite(library: str, arguments: Mapping[str, Any], request: HttpRequest) -> Mapping[str, Any]:
+    """The arguments with a request of this body, to this URL; all else of it as it was."""
+    httpx = importlib.import_module(library)
+    own = arguments["request"]
+    headers = [pair for pair in own.headers.raw if pair[0].lower() not in (b"content-length", b"host")]
+    made = httpx.Request(own.method, request.url, headers=headers, content=request.body, extensions=own.extensions)
+    return {**arguments, "request": made}
+
+
 def _paced(pieces: Sequence[Piece]) -> Iterator[bytes]:
     started = time.monotonic()
     for due, piece in pieces:
@@ -100,6 +109,7 @@ def _client(library: str, owner: str, is_async: bool) -> ClientPoint:
         pass_body=pass_body,
         decode=partial(decode, library),
         build=partial(build, library, is_async),
+        rewrite=partial(rewrite, library),
     )
 
 

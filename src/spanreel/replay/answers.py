@@ -6,7 +6,7 @@ import copy
 from collections.abc import Mapping
 from typing import Final
 
-from spanreel.model import Answer, Error, ErrorCategory, Fidelity, Request, Status
+from spanreel.model import Answer, Error, ErrorCategory, Fidelity, Message, Request, Status, Usage
 from spanreel.playing import rebuild_error
 from spanreel.point import HttpAnswer, ModelProtocol, RecordedError, ToolResult
 from spanreel.protocols import as_asked
@@ -43,6 +43,17 @@ def model_answer(slot: ModelSlot, attempt: int, protocol: ModelProtocol, request
         pieces = [(0.0, piece) for _, piece in protocol.split(as_asked(protocol, request, answer))]
         return HttpAnswer(answer.status, {**headers, "content-type": EVENTS}, pieces)
     return HttpAnswer(answer.status, {**headers, "content-type": JSON}, [(0.0, protocol.write_response(answer))])
+
+
+def edited_answer(slot: ModelSlot, text: str, protocol: ModelProtocol, request: Request) -> HttpAnswer:
+    """A text in the place of what was recorded."""
+    part = {"type": "text", "content": text}
+    said: Message = {"role": "assistant", "parts": [part], "finish_reason": "stop"}
+    answer = Answer(model=slot.call.response_model or slot.call.model, messages=(said,), usage=Usage(0, 0))
+    if request.stream:
+        pieces = [(0.0, piece) for _, piece in protocol.split(as_asked(protocol, request, answer))]
+        return HttpAnswer(200, {"content-type": EVENTS}, pieces)
+    return HttpAnswer(200, {"content-type": JSON}, [(0.0, protocol.write_response(answer))])
 
 
 def tool_answer(call: ToolCall, *, imported: bool = False) -> ToolResult | RecordedError:

@@ -17,17 +17,24 @@ from spanreel.session import Run
 
 @dataclass(eq=False, slots=True)
 class Role:
-    """What a live run plays; ``run`` is None outside every run. ``asked`` counts its model calls."""
+    """What a live run plays; ``run`` is None outside every run. ``asked`` counts its model calls, ``turns`` turns."""
 
     scope: Scope
     root: str
     run: Run | None = None
     asked: int = 0
+    turns: int = 0
 
     @property
     def path(self) -> str:
         """The recorded path."""
         return self.run.path if self.run is not None else self.scope.label
+
+    @property
+    def principal(self) -> str | None:
+        """The model that the run's first turn asked when it was recorded."""
+        turns = [turn.model_call for run in self.scope.runs for turn in run.turns if turn.model_call is not None]
+        return turns[0].model if turns else None
 
     @property
     def recorded_id(self) -> str | None:

@@ -17,7 +17,7 @@ from spanreel.replay.events import Event, Happening, Subject, append_event
 from spanreel.replay.report import to_text
 from spanreel.replay.runner import replay
 from spanreel.replay.verdict import judge
-from spanreel.settings import REPLAY, REPLAY_ALLOW, REPLAY_REPORT
+from spanreel.settings import REPLAY, REPLAY_ALLOW, REPLAY_CHANGES, REPLAY_REPORT
 
 
 def activate_from_environment() -> None:
@@ -39,7 +39,8 @@ def activate_from_environment() -> None:
         return
     allow = [address for address in os.environ.get(REPLAY_ALLOW, "").split(",") if address]
     sink = _Sink(Path(file)) if file else None
-    replaying = replay(os.environ[REPLAY], allow=allow, on_event=sink)
+    changes = os.environ.get(REPLAY_CHANGES) or None
+    replaying = replay(os.environ[REPLAY], changes=changes, allow=allow, on_event=sink)
     replaying.__enter__()
     _silence_stops()
     atexit.register(_finish, replaying, printed=file is None)

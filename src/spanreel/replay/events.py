@@ -20,6 +20,9 @@ from spanreel.replay.canonical import Difference, Nothing
 SHOWN: Final = 96
 """Characters of a value that a sentence shows."""
 
+REWORDED: Final = "reworded"
+"""The reason of a run's end that differs in words only, where a live model has answered."""
+
 
 class Happening(StrEnum):
     """What happened."""
@@ -32,6 +35,14 @@ class Happening(StrEnum):
     """Answered from the recording."""
     LET_THROUGH = "let_through"
     """Ran, and meets recorded answers inside: an agent as a tool, a handoff."""
+    LIVE = "live"
+    """Went to the model itself, or to the tool itself."""
+    ANSWERED = "answered"
+    """The live model has answered."""
+    CHANGED = "changed"
+    """What the replay was told to change."""
+    EDITED = "edited"
+    """Answered with what the replay was told to answer in the place of the recording."""
     MISSED = "missed"
     """No counterpart: nothing more is answered in this run."""
     REFUSED = "refused"
@@ -77,6 +88,8 @@ class Event:
     skipped: tuple[str, ...] = ()
     uncompared: tuple[str, ...] = ()
     detail: str | None = None
+    tokens: Mapping[str, int] | None = None
+    """Of a live answer: ``input_tokens`` and ``output_tokens``."""
 
 
 _EVENT: Final = TypeAdapter(Event)
@@ -132,6 +145,10 @@ def describe(event: Event) -> str:
         return f"{event.detail} would have gone past the replay"
     if event.happening is Happening.RUN_ENDED and event.difference is not None:
         return f"the outcome of {event.path} differs at {_place(event)}: {contrast(event.difference)}"
+    if event.happening is Happening.EDITED:
+        return f"{event.name} was answered with another answer than the recorded one"
+    if event.happening is Happening.ANSWERED and event.detail:
+        return f"the live model of {event.path} failed: {event.detail}"
     if event.happening is Happening.RAISED:
         return f"the replayed code raised {event.detail}"
     return event.detail or f"{event.subject} {event.name!r} of {event.path}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from spanreel.replay.events import Event, Happening
+from spanreel.replay.events import Event, Happening, Subject
 from spanreel.replay.naming import name_of
 from spanreel.replay.recording import ModelSlot, Recording, Slot
 from spanreel.session import Run
@@ -23,6 +23,8 @@ class Facts:
     runs: dict[str, Run] = field(default_factory=dict)
     stopped: set[str] = field(default_factory=set)
     parents: dict[str, str] = field(default_factory=dict)
+    live: set[str] = field(default_factory=set)
+    """The root runs in which the model was live from some call on."""
 
     def named(self, call_id: str) -> str:
         """A recorded call by name."""
@@ -65,6 +67,8 @@ def gather(recording: Recording, events: Sequence[Event]) -> Facts:
                 slot.served = max(slot.served, event.attempt + 1)
             elif event.happening is Happening.SERVED:
                 recording.cover(slot)
+        elif event.happening is Happening.LIVE and event.subject is Subject.MODEL:
+            facts.live.add(facts.root_of(event))
         elif event.happening is Happening.MISSED:
             facts.misses.append(event)
             facts.stopped.add(facts.root_of(event))

@@ -13,6 +13,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -42,6 +43,7 @@ _programs: dict[int, frozenset[str]] = {}
 _watching = False
 _process = os.getpid()
 _asking = threading.local()
+_open: ContextVar[bool] = ContextVar("spanreel_network_open", default=False)
 
 
 def watch(player: Player, allow: Sequence[str] = ()) -> None:
@@ -77,6 +79,22 @@ def install() -> None:
     wrapt.register_post_import_hook(_wrap_uvloop, "uvloop")
     wrapt.register_post_import_hook(_wrap_grpc, "grpc._channel")
     wrapt.register_post_import_hook(_wrap_grpc_aio, "grpc.aio._channel")
+
+
+def know(player: Player, host: str) -> None:
+    """Let the name of a live model's host be looked up: event loops do that in threads of their own."""
+    with _lock:
+        _allowed[id(player)] = _allowed.get(id(player), frozenset()) | {(host, None)}
+
+
+@contextlib.contextmanager
+def opened() -> Iterator[None]:
+    """The network is open to what is called in the block, in its own thread or task: a live model is asked there."""
+    token = _open.set(True)
+    try:
+        yield
+    finally:
+        _open.reset(token)
 
 
 # -- what is seen ----------------------------------------------------------------------------------------------------
@@ -225,6 +243,8 @@ def _decide(address: Address) -> None:
         ConnectionRefusedError: it is telemetry.
     """
     players = playing.active_players()
+    if _open.get():
+        return
     if players and all(_is_allowed(address, _allowed.get(id(player), frozenset())) for player in players):
         return
     where = f"{address[0]}:{address[1]}" if address[1] is not None else address[0]

@@ -40,6 +40,23 @@ def compare_outcome(
     return _compare_values(session, run, result, see)
 
 
+def compare_form(
+    session: Session, run: Run, result: RunResult | None, error: BaseException | None
+) -> tuple[Difference | None, tuple[str, ...]]:
+    """`compare_outcome` where a live model has answered: how it ended, and of what it gave the form, not the words."""
+    return compare_outcome(session, run, result, error, _form)
+
+
+def _form(value: Json) -> Json:
+    """A value with the kinds of its leaves in the place of the leaves; a list with those of its items, each once."""
+    if isinstance(value, dict):
+        return {key: _form(item) for key, item in value.items()}
+    if isinstance(value, list):
+        forms = [_form(item) for item in value]
+        return [form for number, form in enumerate(forms) if form not in forms[:number]]
+    return "number" if isinstance(value, (int, float)) and not isinstance(value, bool) else type(value).__name__
+
+
 def _compare_errors(recorded: str | None, live: BaseException | None) -> Difference | None:
     said = getattr(live, "recorded_type", None) or (class_name(type(live)) if live is not None else None)
     if recorded is not None and said is not None and recorded.rpartition(".")[2] == said.rpartition(".")[2]:

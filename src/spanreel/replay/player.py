@@ -6,16 +6,19 @@ they amount to PASS is decided in `verdict`.
 
 from __future__ import annotations
 
+import copy
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from typing import Any, NoReturn, TypeVar
+from urllib.parse import urlsplit
 
 from spanreel import conventions as names
 from spanreel.errors import ReplayStop
-from spanreel.model import Fidelity, Json, Operation, ToolKind
+from spanreel.model import Answer, Fidelity, Json, Operation, Request, ToolKind
 from spanreel.point import (
     HttpAnswer,
     HttpRequest,
@@ -27,15 +30,18 @@ from spanreel.point import (
     ToolRequest,
     ToolResult,
 )
-from spanreel.replay.answers import model_answer, tool_answer
+from spanreel.replay import guard
+from spanreel.replay.answers import edited_answer, model_answer, tool_answer
 from spanreel.replay.canonical import canonical, first_difference
 from spanreel.replay.casting import Casting, Role
-from spanreel.replay.events import Event, Happening, Subject, contrast, describe, told, without_secrets
+from spanreel.replay.changes import ROOT, Changes, apply, overrides_of, url_of
+from spanreel.replay.events import REWORDED, Event, Happening, Subject, contrast, describe, told, without_secrets
 from spanreel.replay.lanes import Lane, current_lane
 from spanreel.replay.matching import LiveModel, LiveTool, Match, Miss, Reason, first_match, match_model, match_tool
 from spanreel.replay.naming import name_of
-from spanreel.replay.outcome import compare_outcome
+from spanreel.replay.outcome import compare_form, compare_outcome
 from spanreel.replay.placeholders import Placeholders, Redact, redact_request, redact_tool_arguments, redact_value
+from spanreel.replay.recorded_input import recorded_input
 from spanreel.replay.recording import ModelSlot, Recording, Slot, ToolSlot
 from spanreel.session import Run, Session
 from spanreel.snapshot import snapshot
@@ -55,6 +61,7 @@ class SessionPlayer:
         run: Run | None = None,
         *,
         placeholders: Placeholders | None = None,
+        changes: Changes | None = None,
         on_event: Callable[[Event], None] | None = None,
     ) -> None:
         self.session = session
@@ -63,6 +70,9 @@ class SessionPlayer:
         self._casting = Casting(Recording(session, run))
         self._placeholders = placeholders or Placeholders()
         self._known = self._placeholders.known if self._placeholders.missing else None
+        self.changes = changes or Changes()
+        self._live: set[str] = set()
+        """The root runs in which the model is live by now."""
         self._on_event = on_event
         self._events: list[Event] = []
         self._stopped: dict[str, str] = {}
@@ -96,7 +106,7 @@ class SessionPlayer:
             self._log(
                 Event(Happening.RUN_STARTED, Subject.RUN, role.path, run.agent.name, recorded_id=role.recorded_id)
             )
-            return self._recorded_arguments(role, request) if run.parent is None else None
+            return self._new_arguments(role, self._recorded_arguments(role, request)) if run.parent is None else None
 
     def end_run(self, run: LiveRun, result: RunResult | None, error: BaseException | None) -> None:
         """A run has ended: compare its outcome, unless it was us who ended it."""
@@ -115,23 +125,20 @@ class SessionPlayer:
                 keyless = compare_outcome(self.session, role.run, lives[-1], error, blurred)[0] is None
             if keyless:
                 difference, uncompared = None, ("outcome",)
-            self._log(
-                Event(
-                    Happening.RUN_ENDED,
-                    Subject.RUN,
-                    role.path,
-                    run.agent.name,
-                    recorded_id=role.run.id,
-                    reason=Reason.KEYLESS.value if keyless else None,
-                    difference=told(difference),
-                    uncompared=uncompared,
-                )
-            )
+            ended = Event(Happening.RUN_ENDED, Subject.RUN, role.path, run.agent.name, recorded_id=role.run.id)
+            if difference is not None and self._casting.root(run) in self._live:
+                words = told(difference) or {}
+                difference = compare_form(self.session, role.run, lives[0], error)[0]
+                if difference is None:
+                    said = f"the outcome of {role.path} is worded differently: {contrast(words)}"
+                    ended = replace(ended, reason=REWORDED, detail=said)
+            reason = Reason.KEYLESS.value if keyless else ended.reason
+            self._log(replace(ended, reason=reason, difference=told(difference), uncompared=uncompared))
 
     def answer_model(
         self, run: LiveRun | None, protocol: ModelProtocol, operation: Operation, request: HttpRequest
-    ) -> HttpAnswer:
-        """The recorded answer to a model request, as a stream where the request asks for one."""
+    ) -> HttpAnswer | HttpRequest:
+        """The recorded answer to a model request, as a stream where the request asks for one; what to send, if live."""
         with self._lock:
             self._check(run)
         try:
@@ -144,6 +151,9 @@ class SessionPlayer:
         with self._lock:
             self._check(run)
             role = self._casting.find(run)
+            if (sent := self._changed(run, role, protocol, request, read)) is not None:
+                return sent
+            role.turns += operation.opens_turn
             foreign = self.session.origin == "imported"
             apart = self._is_apart(run.id if run is not None else None)
             ways = [redact_request(redact, read) for redact in self._placeholders.ways] or [read]
@@ -158,9 +168,36 @@ class SessionPlayer:
             slot = self._decide(
                 run, role, Event(Happening.SERVED, Subject.MODEL, role.path, asked.model, role.asked), found
             )
-        assert isinstance(slot, ModelSlot)
-        assert isinstance(found, Match)
+            assert isinstance(slot, ModelSlot)
+            assert isinstance(found, Match)
+            if slot.call.id in self.changes.edited:
+                self._edit(run, role, slot)
+                return edited_answer(slot, str(self.changes.edited[slot.call.id]), protocol, asked)
         return model_answer(slot, found.attempt, protocol, asked)
+
+    def going_live(self) -> AbstractContextManager[None]:
+        """Around the sending of a request that goes to the live model."""
+        return guard.opened()
+
+    def hear_model(self, run: LiveRun | None, read: Callable[[], Answer | None]) -> None:
+        """A live model has answered, or failed to."""
+        answer = read()
+        usage = answer.usage if answer is not None else None
+        tokens = {"input_tokens": usage.input_tokens or 0, "output_tokens": usage.output_tokens or 0} if usage else None
+        failed = answer.error if answer is not None else None
+        with self._lock:
+            role = self._casting.find(run)
+            said = f"{failed.type}: {failed.message}" if failed is not None else None
+            self._log(
+                Event(
+                    Happening.ANSWERED,
+                    Subject.MODEL,
+                    role.path,
+                    recorded_id=role.recorded_id,
+                    tokens=tokens,
+                    detail=said,
+                )
+            )
 
     def answer_tool(self, run: LiveRun | None, request: ToolRequest) -> ToolResult | RecordedError | None:
         """The recorded outcome of a tool call; None lets agents as tools and handoffs run to meet theirs inside."""
@@ -184,7 +221,55 @@ class SessionPlayer:
                 self._casting.let_through(run, request, slot)
                 return None
             self._casting.recording.cover(slot)
+            if slot.call.id in self.changes.edited:
+                self._edit(run, role, slot)
+                return ToolResult(copy.deepcopy(self.changes.edited[slot.call.id]))
             return tool_answer(slot.call, imported=self.session.origin == "imported")
+
+    # -- changing ------------------------------------------------------------------------------------------------------
+
+    def _changed(
+        self, run: LiveRun | None, role: Role, protocol: ModelProtocol, request: HttpRequest, read: Request
+    ) -> HttpRequest | None:
+        """What to send, where the model is live from here on or by now: the request as it is to be; None where not."""
+        if not self.changes:
+            return None
+        root, path = self._casting.root(run), role.path if role.run is not None else ROOT
+        overrides = overrides_of(self.changes, path, read.model, role.principal)
+        changed, url = apply(overrides, read), url_of(overrides, request.url)
+        turn = self.changes.from_turn
+        forked = turn is not None and path == ROOT and read.operation.opens_turn and role.turns >= turn
+        forked = forked or self.changes.input is not None
+        if changed == read and url == request.url and not forked and root not in self._live:
+            return None
+        self._live.add(root)
+        role.turns += read.operation.opens_turn
+        role.asked += 1
+        self._log(Event(Happening.LIVE, Subject.MODEL, role.path, changed.model, role.asked, role.recorded_id))
+        at = urlsplit(url)
+        guard.know(self, at.hostname or request.host)
+        if changed == read and url == request.url:
+            return request
+        body = request.body if changed == read else protocol.write_request(changed)
+        return HttpRequest(request.method, url, at.hostname or request.host, at.path, body, at.port)
+
+    def _new_arguments(self, role: Role, recorded: Mapping[str, Json] | None) -> Mapping[str, Json] | None:
+        """The recorded arguments with the new input in the place of the recorded one, wherever that stands."""
+        if self.changes.input is None or role.run is None:
+            return recorded
+        before = recorded_input(self.session, role.run)
+        if recorded is None or not isinstance(before, str):
+            return recorded
+        changed = _exchanged(dict(recorded), before, self.changes.input)
+        if changed == recorded:
+            self.refuse(f"the recorded input of {role.path} does not stand in its arguments, so that another input")
+        return dict(changed) if isinstance(changed, dict) else recorded
+
+    def _edit(self, run: LiveRun | None, role: Role, slot: Slot) -> None:
+        """What comes after an answer that was changed was never recorded."""
+        self._live.add(self._casting.root(run))
+        subject = Subject.MODEL if isinstance(slot, ModelSlot) else Subject.TOOL
+        self._log(Event(Happening.EDITED, subject, role.path, name_of(slot), recorded_id=slot.call.id))
 
     def refuse(self, what: str) -> NoReturn:
         """Something went past every point: nothing more is answered in the whole replay."""
@@ -294,6 +379,15 @@ class SessionPlayer:
         if found is not None:
             said = contrast(told(found) or {})
             self.note(f"{run.path} was given the recorded input, not the caller's: {found.pointer}: {said}")
+
+
+def _exchanged(value: Json, old: str, new: str) -> Json:
+    """The value with one text in the place of another, wherever that is a whole leaf."""
+    if isinstance(value, dict):
+        return {key: _exchanged(item, old, new) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_exchanged(item, old, new) for item in value]
+    return new if value == old else value
 
 
 def _arguments(request: RunRequest) -> dict[str, Any]:

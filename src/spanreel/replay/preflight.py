@@ -7,6 +7,7 @@ from pathlib import Path
 
 from spanreel.errors import ReplayRefused, SessionError
 from spanreel.model import Fidelity, Status, ToolKind
+from spanreel.replay.changes import ROOT, Changes
 from spanreel.replay.naming import name_of
 from spanreel.replay.player import RUNNING
 from spanreel.replay.recording import ModelSlot, Recording, Slot
@@ -53,8 +54,10 @@ def find_run(session: Session, selector: str | None) -> Run | None:
         raise ReplayRefused(str(error)) from error
 
 
-def check(session: Session, run: Run | None, *, serve_redacted: bool = False) -> None:
-    """Look whether a replay can tell the truth; ``serve_redacted`` consents to placeholders in answers.
+def check(session: Session, run: Run | None, changes: Changes | None = None, *, serve_redacted: bool = False) -> None:
+    """Look whether a replay can tell the truth, with these changes.
+
+    ``serve_redacted`` consents to placeholders in answers.
 
     Raises:
         ReplayRefused: it cannot; says why, and what to do.
@@ -65,6 +68,7 @@ def check(session: Session, run: Run | None, *, serve_redacted: bool = False) ->
             "convert it again from its traces with this release"
         )
     slots = [slot for scope in Recording(session, run).all_scopes() for slot in scope.slots]
+    _check_changes(changes or Changes(), slots)
     unanswered = _unanswered(session, run)
     if unanswered:
         raise ReplayRefused(
@@ -81,6 +85,28 @@ def check(session: Session, run: Run | None, *, serve_redacted: bool = False) ->
             f"{_few(redacted)}: the recorded answer is redacted, so the agent would get "
             "placeholders. To consent: --serve-redacted, or spanreel.replay(..., serve_redacted=True)"
         )
+
+
+def _check_changes(changes: Changes, slots: Sequence[Slot]) -> None:
+    """Whether what is to change is there.
+
+    Raises:
+        ReplayRefused: an edit names no recorded call, or an override no recorded agent.
+    """
+    calls = {slot.call.id: slot for slot in slots}
+    for edit in changes.edits:
+        slot = calls.get(edit.call)
+        if slot is None:
+            raise ReplayRefused(f"no call {edit.call!r} was recorded, whose answer could be edited; see spanreel show")
+        if isinstance(slot, ModelSlot) and not isinstance(edit.value, str):
+            raise ReplayRefused(f"the edited answer of {name_of(slot)} is a {type(edit.value).__name__}, expected text")
+    paths = {slot.run.path for slot in slots} | {ROOT}
+    for override in changes.overrides:
+        if override.agent not in paths:
+            known = ", ".join(sorted(paths))
+            raise ReplayRefused(
+                f"no agent {override.agent!r} was recorded, whose requests could change; known: {known}"
+            )
 
 
 def doubts(session: Session, run: Run | None) -> list[str]:

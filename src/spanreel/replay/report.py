@@ -30,7 +30,9 @@ def write_json(report: Report, path: str | Path) -> None:
 def to_text(report: Report) -> str:
     """The report for people: the verdict and why, then the counts."""
     calls = report.model_calls.matched + report.tool_calls.matched
-    headline = report.reasons[0] if report.reasons else f"{calls} call{'s' * (calls != 1)} answered from the recording"
+    live = report.model_calls.live + report.tool_calls.live
+    answered = f"{calls} call{'s' * (calls != 1)} answered from the recording" + (f", {live} live" if live else "")
+    headline = report.reasons[0] if report.reasons else answered
     lines = [f"{report.verdict}: {headline}"]
     lines += _listed("also", report.reasons[1:])
     lines.append(f"  session   {report.session}" + (f"#{report.run}" if report.run else ""))
@@ -41,10 +43,11 @@ def to_text(report: Report) -> str:
     if any(recorded.values()):
         lines.append(
             f"  tokens    recorded {recorded['input_tokens']} in, {recorded['output_tokens']} out; "
-            f"served {served['input_tokens']} in, {served['output_tokens']} out"
+            f"served {served['input_tokens']} in, {served['output_tokens']} out{_live(report)}"
         )
     if report.uncompared:
         lines.append(f"  unseen    not whole in the recording, so not compared: {', '.join(report.uncompared)}")
+    lines += _listed("changed", report.changed)
     lines += _listed("redacted", [f"{name} was served with a redacted result" for name in report.redacted])
     lines += _listed("note", report.notes)
     return "\n".join(lines)
@@ -52,10 +55,15 @@ def to_text(report: Report) -> str:
 
 def _counted(count: Count) -> str:
     words = [f"{count.matched} of {count.recorded} matched"]
-    for name in ("missed", "unused", "not_reached", "covered"):
+    for name in ("missed", "unused", "not_reached", "covered", "live", "replaced"):
         if number := getattr(count, name):
             words.append(f"{number} {name.replace('_', ' ')}")
     return ", ".join(words)
+
+
+def _live(report: Report) -> str:
+    live = report.tokens["live"]
+    return f"; live {live['input_tokens']} in, {live['output_tokens']} out" if report.model_calls.live else ""
 
 
 def _tiers(report: Report) -> str:

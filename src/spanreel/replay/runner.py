@@ -8,8 +8,8 @@ import os
 import signal
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from spanreel.model import Json, Status
 from spanreel.policy import Policy
 from spanreel.policy_file import find_policy
 from spanreel.replay import stage
+from spanreel.replay.changes import Changes, parse_changes, read_changes
 from spanreel.replay.entry import finish, load, remembered
 from spanreel.replay.events import Event, Happening, Subject, read_event
 from spanreel.replay.placeholders import placeholders_of
@@ -31,6 +32,7 @@ from spanreel.session import Run, Session, split_address
 from spanreel.settings import (
     REPLAY,
     REPLAY_ALLOW,
+    REPLAY_CHANGES,
     REPLAY_GUARD,
     REPLAY_REPORT,
     REPLAY_SERVE_REDACTED,
@@ -49,10 +51,11 @@ class replay:  # noqa: N801 - used in `with`, where functions' names are expecte
 
     Raises `ReplayFailed` at the end, an AssertionError whose text is the report, unless the verdict is PASS or
     ``check`` is False; ``playing.report`` holds it. ``run`` names one run by number, id or path, as ``session.json#0``
-    does. ``allow`` holds ``host:port`` addresses that may be reached, and programs that may be started, each as
-    ``program:NAME``. ``serve_redacted`` consents to answers with placeholders in them, where the recording is redacted;
-    ``redaction`` is the policy that did it, where it is none of ours and not that of ``SPANREEL_REDACTION``. What the
-    replay stops ends the block quietly.
+    does. ``changes`` is what becomes different, as `Changes`, as a JSON value or as a file; from the first call that it
+    touches on the model is asked live. ``allow`` holds ``host:port`` addresses that may be reached, and programs that
+    may be started, each as ``program:NAME``. ``serve_redacted`` consents to answers with placeholders in them, where
+    the recording is redacted; ``redaction`` is the policy that did it, where it is none of ours and not that of
+    ``SPANREEL_REDACTION``. What the replay stops ends the block quietly.
 
     Raises:
         ReplayRefused: the recording cannot be replayed.
@@ -64,6 +67,7 @@ class replay:  # noqa: N801 - used in `with`, where functions' names are expecte
         session: Session | str | Path,
         *,
         run: str | None = None,
+        changes: Changes | Mapping[str, Json] | str | Path | None = None,
         check: bool = True,
         allow: Sequence[str] = (),
         serve_redacted: bool | None = None,
@@ -75,6 +79,7 @@ class replay:  # noqa: N801 - used in `with`, where functions' names are expecte
         self.session = find_session(session)
         self.run = find_run(self.session, run)
         self.report: Report | None = None
+        self.changes = _changes(changes)
         self._check = check
         self._allow = tuple(allow)
         self._serve_redacted = bool(os.environ.get(REPLAY_SERVE_REDACTED)) if serve_redacted is None else serve_redacted
@@ -85,6 +90,8 @@ class replay:  # noqa: N801 - used in `with`, where functions' names are expecte
     @property
     def run_input(self) -> Json:
         """What the run (the first root run where none was named) was asked: the user's text, or messages."""
+        if self.changes.input is not None:
+            return self.changes.input
         run = self.run or next(iter(self.session.roots()), None)
         return recorded_input(self.session, run) if run is not None else None
 
@@ -111,12 +118,16 @@ class replay:  # noqa: N801 - used in `with`, where functions' names are expecte
         return self._player
 
     def __enter__(self) -> replay:
-        check(self.session, self.run, serve_redacted=self._serve_redacted)
+        check(self.session, self.run, self.changes, serve_redacted=self._serve_redacted)
         placeholders = placeholders_of(self.session, self._policy)
-        player = SessionPlayer(self.session, self.run, placeholders=placeholders, on_event=self._on_event)
+        player = SessionPlayer(
+            self.session, self.run, placeholders=placeholders, changes=self.changes, on_event=self._on_event
+        )
         stage.enter(player, self._allow)
         self._player = player
         player.log(Event(Happening.STARTED, Subject.REPLAY))
+        for change in self.changes.describe():
+            player.log(Event(Happening.CHANGED, Subject.REPLAY, detail=change))
         for note in (*placeholders.notes, *doubts(self.session, self.run)):
             player.note(note)
         return self
@@ -141,6 +152,12 @@ class replay:  # noqa: N801 - used in `with`, where functions' names are expecte
         return self.__exit__(kind, error, trace)
 
 
+def _changes(given: Changes | Mapping[str, Json] | str | Path | None) -> Changes:
+    if given is None or isinstance(given, Changes):
+        return given or Changes()
+    return read_changes(given) if isinstance(given, (str, Path)) else parse_changes(dict(given), "changes")
+
+
 def only_stops(error: BaseException) -> bool:
     """Whether what left a block is a replay's end of it and nothing else; task groups put it into groups."""
     if isinstance(error, BaseExceptionGroup):
@@ -155,13 +172,14 @@ def only_stops(error: BaseException) -> bool:
 class Options:
     """What ``spanreel replay`` was told: where the JSON report goes, what to call, which addresses may be reached.
 
-    ``serve_redacted``: answers that are redacted may be given.
+    ``serve_redacted``: answers that are redacted may be given. ``changes``: what becomes different.
     """
 
     report: str | None = None
     entry: str | None = None
     allow: tuple[str, ...] = ()
     serve_redacted: bool = False
+    changes: Changes = field(default_factory=Changes)
 
 
 def replay_command(source: str, run: str | None, command: Sequence[str], options: Options) -> int:
@@ -175,7 +193,7 @@ def replay_command(source: str, run: str | None, command: Sequence[str], options
     chosen = find_run(session, run)
     if options.report is not None and not (folder := Path(options.report).absolute().parent).is_dir():
         raise ReplayRefused(f"cannot write the report to {options.report!r}: {str(folder)!r} is no folder")
-    check(session, chosen, serve_redacted=options.serve_redacted)
+    check(session, chosen, options.changes, serve_redacted=options.serve_redacted)
     placeholders_of(session)
     if options.entry is not None:
         report = play_entry(session, chosen, options)
@@ -197,10 +215,16 @@ def play_command(source: Path, session: Session, run: Run | None, command: Seque
             REPLAY_REPORT: str(file),
             REPLAY_ALLOW: ",".join(options.allow),
             REPLAY_SERVE_REDACTED: "1" if options.serve_redacted else "",
+            REPLAY_CHANGES: "",
         }
+        if options.changes:
+            told = Path(folder) / "changes.json"
+            told.write_text(options.changes.model_dump_json(exclude_none=True), encoding="utf-8")
+            environment[REPLAY_CHANGES] = str(told)
         environment.pop(REPLAY_GUARD, None)
         first = run or next(iter(session.roots()), None)
-        said = json.dumps(recorded_input(session, first) if first is not None else None)
+        asked = recorded_input(session, first) if first is not None else None
+        said = json.dumps(asked if options.changes.input is None else options.changes.input)
         if len(said) <= LONGEST_INPUT:
             environment[RUN_INPUT] = said
         try:
@@ -240,7 +264,9 @@ def _play_in(session: Session, run: Run | None, options: Options, memory: dict[A
     """Play with what agents have kept in ``memory``, and will keep there."""
     chosen = run.id if run is not None else None
     consent = options.serve_redacted
-    with replay(session, run=chosen, check=False, allow=options.allow, serve_redacted=consent) as playing:
+    with replay(
+        session, run=chosen, changes=options.changes, check=False, allow=options.allow, serve_redacted=consent
+    ) as playing:
         playing.player.memory = memory
         try:
             function = load(options.entry or "")

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from spanreel.model import Json, Status
-from spanreel.replay.events import Event, Happening, Subject, describe
+from spanreel.replay.events import REWORDED, Event, Happening, Subject, describe
 from spanreel.replay.facts import Facts, gather
 from spanreel.replay.matching import Reason
 from spanreel.replay.naming import name_of
@@ -37,7 +37,10 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """Calls of one kind. ``not_reached`` are those of a run that was ended; ``covered`` are inside served tools."""
+    """Calls of one kind. ``not_reached`` are those of a run that was ended; ``covered`` are inside served tools.
+
+    ``live`` are calls that went to the model or the tool itself; ``replaced`` recorded ones in whose place they came.
+    """
 
     recorded: int = 0
     matched: int = 0
@@ -45,11 +48,16 @@ class Count:
     unused: int = 0
     not_reached: int = 0
     covered: int = 0
+    live: int = 0
+    replaced: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """How one recorded run fared: ``same``, ``differs``, ``stopped``, ``not compared``, ``not started``."""
+    """How one recorded run fared: ``same``, ``differs``, ``reworded``, ``stopped``, ``not compared``, ``not started``.
+
+    ``reworded``: a live model said it in other words, and the outcome is of the same form.
+    """
 
     path: str
     id: str
@@ -80,6 +88,8 @@ class Report:
     uncompared: Mapping[str, int]
     runs: tuple[RunOutcome, ...]
     tokens: Mapping[str, Mapping[str, int]]
+    changed: tuple[str, ...] = ()
+    """What the replay was told to change, and what came of it."""
     notes: tuple[str, ...] = ()
 
     @property
@@ -93,6 +103,7 @@ def judge(session: Session, run: Run | None, events: Sequence[Event], complaints
     facts = gather(Recording(session, run), events)
     events = facts.events
     left = [slot for slot in facts.slots.values() if not (slot.spent or slot.covered)]
+    left = [slot for slot in left if not _is_replaced(facts, slot)]
     unused = [slot for slot in left if _required(slot) and facts.root(slot.run) not in facts.stopped]
     order = _order(facts)
     ambiguous = tuple(_sorted(facts.named(event.recorded_id or "") for event in facts.served if event.ambiguous))
@@ -108,6 +119,7 @@ def judge(session: Session, run: Run | None, events: Sequence[Event], complaints
         *_open_reasons(facts, runs),
         *_attempt_reasons(facts),
         *order,
+        *(describe(event) for event in events if event.happening is Happening.ANSWERED and event.detail),
         *(describe(event) for event in events if event.happening is Happening.RAISED),
         *complaints,
     ]
@@ -147,10 +159,23 @@ def judge(session: Session, run: Run | None, events: Sequence[Event], complaints
         uncompared=dict(sorted(uncompared.items())),
         runs=tuple(runs),
         tokens=_tokens(facts),
+        changed=_changed(facts),
         notes=tuple(
             dict.fromkeys(_sorted(event.detail or "" for event in events if event.happening is Happening.NOTED))
         ),
     )
+
+
+def _is_replaced(facts: Facts, slot: Slot) -> bool:
+    """Whether a live model was asked in the place of a recorded answer."""
+    return isinstance(slot, ModelSlot) and facts.root(slot.run) in facts.live
+
+
+def _changed(facts: Facts) -> tuple[str, ...]:
+    told = (Happening.CHANGED, Happening.EDITED)
+    found = [describe(event) for event in facts.events if event.happening in told]
+    worded = [event.detail or "" for event in facts.events if event.reason == REWORDED]
+    return tuple(dict.fromkeys([*found, *worded]))
 
 
 def _inconclusive(facts: Facts, event: Event) -> bool:
@@ -232,7 +257,9 @@ def _outcomes(facts: Facts) -> list[RunOutcome]:
             if run.implicit or (all(slot.covered for slot in scope.slots) and run.id not in started):
                 continue
             event = ended.get(run.id)
-            if event is None:
+            if event is not None and event.reason == REWORDED:
+                outcome = REWORDED
+            elif event is None:
                 outcome = "stopped" if facts.root(run) in facts.stopped or run.id in started else "not started"
             elif event.difference is not None:
                 outcome = "differs"
@@ -262,26 +289,35 @@ def _first_divergence(events: Sequence[Event]) -> Mapping[str, Json] | None:
 def _count(facts: Facts, kind: type[Slot], subject: Subject, unused: Sequence[Slot]) -> Count:
     slots = [slot for slot in facts.slots.values() if isinstance(slot, kind)]
     left = [slot for slot in slots if not (slot.spent or slot.covered)]
+    replaced = sum(1 for slot in left if _is_replaced(facts, slot))
     idle = sum(1 for slot in unused if isinstance(slot, kind))
     return Count(
         recorded=len(slots),
         matched=sum(1 for slot in slots if slot.spent),
         missed=sum(1 for event in facts.misses if event.subject is subject),
         unused=idle,
-        not_reached=len(left) - idle,
+        not_reached=len(left) - idle - replaced,
         covered=sum(1 for slot in slots if slot.covered and not slot.spent),
+        live=sum(1 for event in facts.events if event.happening is Happening.LIVE and event.subject is subject),
+        replaced=replaced,
     )
 
 
 def _tokens(facts: Facts) -> dict[str, dict[str, int]]:
     models = [slot for slot in facts.slots.values() if isinstance(slot, ModelSlot)]
-    return {
+    replayed = {
         side: {
             name: sum(getattr(slot.call.usage, name) or 0 for slot in chosen if slot.call.usage is not None)
             for name in ("input_tokens", "output_tokens")
         }
         for side, chosen in (("recorded", models), ("served", [slot for slot in models if slot.spent]))
     }
+    return {**replayed, "live": _live_tokens(facts)}
+
+
+def _live_tokens(facts: Facts) -> dict[str, int]:
+    said = [event.tokens for event in facts.events if event.happening is Happening.ANSWERED and event.tokens]
+    return {name: sum(tokens.get(name, 0) for tokens in said) for name in ("input_tokens", "output_tokens")}
 
 
 def _sorted(names: Iterable[str]) -> list[str]:

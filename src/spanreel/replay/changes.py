@@ -1,0 +1,257 @@
+"""What a replay changes: a model, its settings, its instructions, its tools, where it is; the input; recorded answers.
+
+Read from a file or from options, and refused before anything runs where a value is of a wrong type or out of bounds.
+Changing is pure: a request in, a request out. When the model is asked live is decided by the player.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, Final
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, HttpUrl, JsonValue, StringConstraints, ValidationError
+
+from spanreel.errors import ReplayRefused
+from spanreel.model import Json, Request
+
+ROOT: Final = "root"
+
+_Text = Annotated[str, StringConstraints(min_length=1, strict=True)]
+_Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+_Count = Annotated[int, Field(strict=True, ge=1)]
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Settings(_Frozen):
+    """Settings of model requests, by the names that sessions give them; the bounds are those that all keep."""
+
+    temperature: Annotated[_Number, Field(ge=0, le=2)] | None = None
+    top_p: Annotated[_Number, Field(ge=0, le=1)] | None = None
+    top_k: _Count | None = None
+    max_tokens: _Count | None = None
+    frequency_penalty: Annotated[_Number, Field(ge=-2, le=2)] | None = None
+    presence_penalty: Annotated[_Number, Field(ge=-2, le=2)] | None = None
+    seed: Annotated[int, Field(strict=True)] | None = None
+    stop_sequences: tuple[_Text, ...] | None = None
+    reasoning_effort: _Text | None = None
+    tool_choice: JsonValue = None
+    parallel_tool_calls: Annotated[bool, Field(strict=True)] | None = None
+    response_format: dict[str, JsonValue] | None = None
+
+
+class ToolDefinition(_Frozen):
+    """A tool as it is offered to the model."""
+
+    name: _Text
+    description: str | None = None
+    parameters: dict[str, JsonValue] = {"type": "object", "properties": {}}
+
+
+class Override(_Frozen):
+    """What becomes different in the model requests of one agent.
+
+    ``agent`` is the path of its run in the session (``root``, ``root/researcher#0``). ``of_model`` names the model
+    whose requests are meant, where the agent asks several; without it the one that its first turn asks.
+    """
+
+    agent: _Text = ROOT
+    of_model: _Text | None = None
+    model: _Text | None = None
+    base_url: HttpUrl | None = None
+    instructions: str | None = None
+    settings: Settings = Settings()
+    tools: tuple[ToolDefinition, ...] | None = None
+
+
+class Edit(_Frozen):
+    """A recorded answer that becomes another one.
+
+    ``call`` is the id of a recorded model or tool call, as `spanreel show` names it. ``value`` is the result of a tool
+    call, or the text that a model answers.
+    """
+
+    call: _Text
+    value: JsonValue
+
+
+class Changes(_Frozen):
+    """All that a replay changes. ``from_turn``: from this turn of each root run on (0 is the first) the model is live.
+
+    ``input`` takes the place of the recorded input of the first root run.
+    """
+
+    overrides: tuple[Override, ...] = ()
+    edits: tuple[Edit, ...] = ()
+    from_turn: Annotated[int, Field(strict=True, ge=0)] | None = None
+    input: str | None = None
+
+    def __bool__(self) -> bool:
+        return self != Changes()
+
+    def describe(self) -> list[str]:
+        """What changes, a sentence each, for the report."""
+        said = [f"{one.agent}: {what}" for one in self.overrides for what in _said(one)]
+        if self.from_turn is not None:
+            said.append(f"the model is live from turn {self.from_turn} on")
+        if self.input is not None:
+            said.append("another input than the recorded one")
+        return said
+
+    @property
+    def edited(self) -> Mapping[str, Json]:
+        """The answers that take the place of recorded ones, by the ids of their calls."""
+        return {edit.call: edit.value for edit in self.edits}
+
+
+def _said(override: Override) -> list[str]:
+    given = {name: value for name, value in override.settings.model_dump(mode="json").items() if value is not None}
+    said = [f"model {override.model}"] if override.model else []
+    said += [f"requests go to {override.base_url}"] if override.base_url else []
+    said += ["other instructions"] if override.instructions is not None else []
+    said += [f"{name} {json.dumps(value)}" for name, value in given.items()]
+    return (
+        [*said, f"the tools {', '.join(tool.name for tool in override.tools)}"] if override.tools is not None else said
+    )
+
+
+def read_changes(path: str | Path) -> Changes:
+    """The changes that a TOML or JSON file asks for.
+
+    Raises:
+        ReplayRefused: the file cannot be read, or asks for what cannot be; says where, and what is expected.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+        value = json.loads(text) if Path(path).suffix == ".json" else tomllib.loads(text)
+    except (OSError, ValueError) as error:
+        raise ReplayRefused(f"cannot read the changes in {str(path)!r}: {error}") from error
+    return parse_changes(value, str(path))
+
+
+def parse_changes(value: Any, source: str) -> Changes:
+    """Changes from a JSON value; ``source`` says in errors where it comes from.
+
+    Raises:
+        ReplayRefused: it asks for what cannot be.
+    """
+    try:
+        return Changes.model_validate(value)
+    except ValidationError as error:
+        found = [f"{'.'.join(map(str, one['loc'])) or 'all of it'}: {one['msg']}" for one in error.errors()]
+        raise ReplayRefused(f"{source}: {'; '.join(found)}") from error
+
+
+def from_options(options: Mapping[str, Any]) -> Changes:
+    """The changes that the command line's options ask for, on top of those of their file.
+
+    Raises:
+        ReplayRefused: they ask for what cannot be.
+    """
+    base = read_changes(options["changes"]) if options.get("changes") else Changes()
+    override: dict[str, Any] = {"settings": dict(map(parse_setting, options["set"]))}
+    if options.get("model"):
+        old, equals, new = options["model"].partition("=")
+        override |= {"of_model": old, "model": new} if equals else {"model": old}
+    if options.get("base_url"):
+        override["base_url"] = options["base_url"]
+    if options.get("instructions"):
+        try:
+            override["instructions"] = Path(options["instructions"]).read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            raise ReplayRefused(f"cannot read the instructions in {options['instructions']!r}: {error}") from error
+    edits = [dict(zip(("call", "value"), parse_edit(text), strict=True)) for text in options["edit"]]
+    told = base.model_dump(mode="json", exclude_none=True)
+    if override != {"settings": {}}:
+        told["overrides"] = [*told["overrides"], {"agent": options["agent"], **override}]
+    told["edits"] = [*told["edits"], *edits]
+    told |= {name: options[name] for name in ("from_turn", "input") if options.get(name) is not None}
+    return parse_changes(told, "what becomes different")
+
+
+def parse_edit(text: str) -> tuple[str, Json]:
+    """``CALL=VALUE`` of a command line; the value is JSON, or a text where it is none.
+
+    Raises:
+        ReplayRefused: there is no value.
+    """
+    call, equals, written = text.partition("=")
+    if not equals:
+        raise ReplayRefused(f"{text!r} is not CALL=VALUE")
+    return call, _value(written)
+
+
+def parse_setting(text: str) -> tuple[str, Json]:
+    """``NAME=VALUE`` of a command line; the value is JSON, or a text where it is none.
+
+    Raises:
+        ReplayRefused: there is no such setting, or no value.
+    """
+    name, equals, written = text.partition("=")
+    if not equals or name not in Settings.model_fields:
+        known = ", ".join(Settings.model_fields)
+        raise ReplayRefused(f"{text!r} is not NAME=VALUE with one of the settings {known}")
+    return name, _value(written)
+
+
+def _value(written: str) -> Json:
+    try:
+        return json.loads(written)
+    except ValueError:
+        return written
+
+
+def overrides_of(changes: Changes, path: str, asked: str | None, principal: str | None) -> list[Override]:
+    """The overrides that are meant for a request: ``asked`` is its model, ``principal`` its run's first."""
+    meant = principal if principal is not None else asked
+    return [one for one in changes.overrides if one.agent == path and asked == (one.of_model or meant)]
+
+
+def apply(overrides: Sequence[Override], request: Request) -> Request:
+    """The request as these overrides make it."""
+    for override in overrides:
+        request = _changed(override, request)
+    return request
+
+
+def url_of(overrides: Sequence[Override], url: str) -> str:
+    """Where the request goes: the last of its own path, below the base that an override names."""
+    for override in overrides:
+        if override.base_url is not None:
+            path = urlsplit(url).path
+            end = path.partition("/v1/")[2] or path.rpartition("/")[2]
+            url = f"{str(override.base_url).rstrip('/')}/{end}"
+    return url
+
+
+def _changed(override: Override, request: Request) -> Request:
+    given = {name: value for name, value in override.settings.model_dump(mode="json").items() if value is not None}
+    # What was kept of a setting's own form must not beat what takes its place.
+    changed = replace(
+        request,
+        model=override.model or request.model,
+        settings={**request.settings, **given} if given else request.settings,
+    )
+    if override.instructions is not None:
+        changed = _instructed(changed, override.instructions)
+    if override.tools is not None:
+        tools = [{"type": "function", **tool.model_dump(exclude_none=True)} for tool in override.tools]
+        changed = replace(changed, tools=tuple(tools))
+    return changed
+
+
+def _instructed(request: Request, text: str) -> Request:
+    """With these instructions in the place where its own stand: beside the messages, or first among them."""
+    part = {"type": "text", "content": text}
+    first = request.messages[0] if request.messages else None
+    if first is not None and first["role"] == "system" and not request.instructions:
+        message = {key: value for key, value in first.items() if key != "provider_fields"} | {"parts": [part]}
+        return replace(request, messages=(message, *request.messages[1:]))
+    return replace(request, instructions=(part,))
