@@ -16,6 +16,7 @@ from spanreel_collector.convert import convert_files
 from spanreel_collector.progress import Progress
 from spanreel_collector.show import Look, show_run, show_session
 from spanreel_collector.show_account import show_account
+from spanreel_collector.show_forecast import show_forecast
 from spanreel_collector.sources.files import read_pieces, size_of
 from spanreel_collector.spool import Spool
 from spanreel_collector.streaming import Settings, convert_pieces
@@ -130,6 +131,7 @@ def _configure_show(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("session", metavar="SESSION[#run]", help="a file of sessions, or of OTLP JSON lines")
     parser.add_argument("--width", type=int, default=0, help="columns to fit into (default: the terminal's)")
     parser.add_argument("--full", action="store_true", help="messages, arguments and results whole")
+    parser.add_argument("--forecast", action="store_true", help="what an offline replay would do, call by call")
 
 
 def _run_show(options: argparse.Namespace) -> int:
@@ -141,8 +143,11 @@ def _run_show(options: argparse.Namespace) -> int:
             colour=sys.stdout.isatty() and "NO_COLOR" not in os.environ,
             full=options.full,
         )
-        if run:
-            session = _session_of(sessions, run, options.session)
+        session = _session_of(sessions, run, options.session) if run else None
+        if options.forecast:
+            shown = [show_forecast(session, session.run(run))] if session and run else map(show_forecast, sessions)
+            print("\n\n".join(shown))
+        elif session and run:
             print(show_run(session, session.run(run), look))
         else:
             print("\n\n".join(show_session(session, look) for session in sessions))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from spanreel.model import Fidelity, Status, ToolKind
@@ -17,6 +17,14 @@ _LIMITS = "record again with higher limits (SPANREEL_MAX_SPAN_BYTES, OTEL_SPAN_A
 _POLICY = "record again with a policy that leaves this field, or consent to placeholders (--serve-redacted)"
 
 _MODELS = "record again with an instrumentation of the model's client beside the framework's, or with spanreel"
+
+_THEIRS = {
+    _CAPTURE: "let its instrumentation record content, or record with spanreel",
+    _LIMITS: "raise its recorder's limits (OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT, OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT), "
+    "or record with spanreel",
+    _POLICY: "redact in a way that keeps equal values equal: spanreel's policies digest",
+}
+"""The same, where another recorder wrote it."""
 
 _REMEDIES = {Fidelity.ABSENT: _CAPTURE, Fidelity.TRUNCATED: _LIMITS, Fidelity.REDACTED: _POLICY}
 
@@ -74,7 +82,7 @@ def judge_run(session: Session, run: Run) -> Eligibility:
     for number, one in enumerate(session.runs):
         if one.id == run.id or (one.parent is not None and one.parent.run in inside):
             inside[one.id] = one
-            reasons += [_reason(obstacle) for obstacle in _judge_run(one, f"/runs/{number}")]
+            reasons += [_reason(obstacle) for obstacle in _judge_in(session, number)]
     if _is_empty(inside.values()):
         reasons.append(_reason(NOTHING))
     return Eligibility(eligible=not reasons, reasons=reasons)
@@ -82,17 +90,26 @@ def judge_run(session: Session, run: Run) -> Eligibility:
 
 def find_obstacles(session: Session) -> dict[int, list[Obstacle]]:
     """What stands in the way of each run, by its number in the document; runs that nothing stops are left out."""
-    judged = ((number, list(_judge_run(run, f"/runs/{number}"))) for number, run in enumerate(session.runs))
+    judged = ((number, list(_judge_in(session, number))) for number in range(len(session.runs)))
     return {number: obstacles for number, obstacles in judged if obstacles}
 
 
 def forecast(session: Session) -> Iterator[Forecast]:
     """What an offline replay will do with each call, in the order of the document."""
     for number, run in enumerate(session.runs):
-        obstacles = list(_judge_run(run, f"/runs/{number}"))
+        obstacles = list(_judge_in(session, number))
         for place, call in _places(run, f"/runs/{number}"):
             mine = [one for one in obstacles if one.place == place or one.place.startswith(f"{place}/")]
             yield _forecast(call, place, mine)
+
+
+def _judge_in(session: Session, number: int) -> Iterator[Obstacle]:
+    """What stands in the way of this run, with what to do where its recorder is not ours."""
+    for obstacle in _judge_run(session.runs[number], f"/runs/{number}"):
+        if session.origin == "imported" and obstacle.remedy in _THEIRS:
+            yield replace(obstacle, remedy=_THEIRS[obstacle.remedy])
+        else:
+            yield obstacle
 
 
 def _forecast(call: ModelCall | ToolCall, place: str, obstacles: list[Obstacle]) -> Forecast:

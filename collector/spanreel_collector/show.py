@@ -199,10 +199,15 @@ def _short(value: Json) -> str:
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
+def printable(text: str) -> str:
+    """The text without what would move a terminal's cursor, or turn its letters round."""
+    return _CONTROL.sub("\ufffd", text)
+
+
 def _wrapped(text: str, look: Look, depth: int) -> Iterator[str]:
     """A text whose end matters as much as its beginning, in as many lines as it needs."""
     room = max(_SHORTEST, look.width) - len(_STEP * (depth + 1))
-    for number, line in enumerate(textwrap.wrap(_CONTROL.sub("\ufffd", text), room)):
+    for number, line in enumerate(textwrap.wrap(printable(text), room)):
         yield _STEP * (depth + bool(number)) + line
 
 
@@ -210,7 +215,7 @@ def _fit(title: str, rest: str, look: Look, depth: int, style: str = "") -> str:
     """One line, cut to the width; what a model said cannot move the terminal's cursor."""
     text = f"{title}  {rest}".rstrip() if title and rest else title or rest
     text = re.sub(r"[ \t\r\n]+", " ", text)
-    text = _CONTROL.sub("\ufffd", text).strip()
+    text = printable(text).strip()
     indent = _STEP * depth
     room = max(_SHORTEST, look.width) - len(indent)
     if not look.full and len(text) > room:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from spanreel_collector.account import Account
+from spanreel_collector.show import printable
 
 _MOST = 40
 """Lines of one table; the rest is counted."""
@@ -13,7 +14,7 @@ _MOST = 40
 def show_account(account: Account) -> str:
     """The account; its tables are left out where they would be empty."""
     lines = [*_replayable(account), *_unread(account), *_strangers(account), *_dropped(account)]
-    return "\n".join(lines)
+    return "\n".join(printable(line) for line in lines)
 
 
 def _replayable(account: Account) -> Iterator[str]:
