@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from operator import add
 from typing import Any, Final
 
 import pydantic_core
@@ -73,7 +74,7 @@ _INSIDE: Final = {
     _TEXT: rb'[^"\\\x00-\x1f\xf5-\xff]*+(?:\\[^\x00-\x1f\xf5-\xff][^"\\\x00-\x1f\xf5-\xff]*+)*+',
     _NUMBER: rb"\d++",
 }
-_FIRST_LOOK: Final = 24
+_FIRST_LOOK: Final = 40
 """How many events are looked at first; more where these all repeat."""
 
 
@@ -184,7 +185,7 @@ def _form(
 
 def _take(body: Body, start: int, form: _Form, length: int) -> _Taken:
     """The repeats that begin here, within so many bytes."""
-    values, is_all = _values(body.bytes, start, form, length)
+    values, is_all = _values(body, start, form, length)
     rows = _END.join(values)
     for mark, text in zip(_BETWEEN, form.around[1:-1], strict=False):
         rows = rows.replace(text, mark)
@@ -200,32 +201,49 @@ def _take(body: Body, start: int, form: _Form, length: int) -> _Taken:
     looked = min(start + length, len(body.bytes))
     if not values:
         return _Taken(None, start, looked, is_all and looked < len(body.bytes))
-    constant = sum(map(len, form.around)) - sum(map(len, form.around[1:-1])) + len(form.blank)
-    ends = list(accumulate([len(value) + constant for value in values], initial=start))[1:]
+    constant = len(form.around[0]) + len(form.around[-1]) + len(form.blank)
+    fixed = range(start + constant, start + constant * (len(values) + 1), constant)
+    ends = list(map(add, accumulate(map(len, values)), fixed))
     columns = {path: read[number :: len(form.paths)] for number, path in enumerate(form.paths)}
     return _Taken(Repeats(body.arrivals(ends), columns), ends[-1], looked, is_all and looked < len(body.bytes))
 
 
-def _values(body: bytes, start: int, form: _Form, length: int) -> tuple[list[bytes], bool]:
+def _values(body: Body, start: int, form: _Form, length: int) -> tuple[list[bytes], bool]:
     """What stands between the same first and last bytes, event by event; and whether no other event was met."""
     first, last = form.around[0], form.around[-1] + form.blank
-    line_end = form.blank[-1:]
-    # Each event has as many lines as the one before, and its values in the same of these.
-    before, behind = first.rpartition(line_end)[2], last.partition(line_end)[0]
-    lines = body[start : start + length].split(line_end)
-    each = first.count(line_end) + last.count(line_end)
-    del lines[(len(lines) - 1) // each * each :]
-    values = [line[len(before) : len(line) - len(behind)] for line in lines[first.count(line_end) :: each]]
+    values, is_all = _inside(body.pieces(start, length), first, last)  # a piece an event, as most servers send them
     whole = first + (last + first).join(values) + last
-    if not values or body.startswith(whole, start):
-        if values and body[start + len(whole) : start + len(whole) + 1] in (b"\r", b"\n"):
-            return values[:-1], False
-        return values, True
+    if not values or not body.bytes.startswith(whole, start):
+        values, is_all = _inside_lines(body.bytes[start : start + length], first, last, form.blank[-1:])
+        whole = first + (last + first).join(values) + last
+    if not values:
+        return values, is_all
+    if body.bytes.startswith(whole, start):
+        end = start + len(whole)
+        is_longer = body.bytes[end : end + 1] in (b"\r", b"\n")  # the blank line after the last
+        return (values[:-1], False) if is_longer else (values, is_all)
     for number, value in enumerate(values):
-        if not body.startswith(first + value + last, start):
+        if not body.bytes.startswith(first + value + last, start):
             return values[:number], False
         start += len(first) + len(value) + len(last)
-    return values, True
+    return values, is_all
+
+
+def _inside_lines(window: bytes, first: bytes, last: bytes, line_end: bytes) -> tuple[list[bytes], bool]:
+    """The same of events that have as many lines as the one before, and their values in the same of these."""
+    lines = window.split(line_end)
+    above, each = first.count(line_end), first.count(line_end) + last.count(line_end)
+    count = (len(lines) - 1) // each * each
+    return _inside(lines[above:count:each], first.rpartition(line_end)[2], last.partition(line_end)[0])
+
+
+def _inside(rows: Sequence[bytes], first: bytes, last: bytes) -> tuple[list[bytes], bool]:
+    """The rows without their first and last bytes, up to the last that has these; and whether that is the last."""
+    count = len(rows)
+    while count and not (rows[count - 1].startswith(first) and rows[count - 1].endswith(last)):
+        count -= 1
+    start, stop = len(first), -len(last)
+    return [row[start:stop] for row in rows[:count]], count == len(rows)
 
 
 @functools.cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -44,6 +44,7 @@ class Body:
         self.bytes = b"".join(data)
         self._ends = list(accumulate(map(len, data)))
         self._times = times
+        self._pieces = data
         self._has_returns = b"\r" in self.bytes
 
     def block(self, start: int) -> tuple[int, int] | None:
@@ -68,6 +69,13 @@ class Body:
         """What follows the last blank line, as an event that was not ended; None where nothing does."""
         text = _text(self.bytes[start:])
         return Event(round(self._times[-1] * 1000) / 1000, other=(text,), ended=False) if text else None
+
+    def pieces(self, start: int, length: int) -> Sequence[bytes]:
+        """The pieces as they came, where one began here, within so many bytes."""
+        first = bisect_right(self._ends, start)
+        if first == 0 or self._ends[first - 1] != start:
+            return ()
+        return self._pieces[first : bisect_right(self._ends, start + length)]
 
     def arrivals(self, ends: list[int]) -> list[int]:
         """The microseconds at which all bytes up to each of these were there."""
