@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from spanreel.model import (
@@ -30,6 +31,10 @@ _OPERATIONS = {"llm": "chat", "embedding": "embeddings", "tool": "execute_tool",
 _SETTINGS = {"ls_temperature": "temperature", "ls_max_tokens": "max_tokens", "ls_stop": "stop"}
 
 
+_RAISED = re.compile(r"(?P<type>\w+)\((?P<quote>['\"])(?P<message>.*?)(?P=quote)\)(?:Traceback|$)", re.DOTALL)
+"""How the exporter tells an exception: its repr, and right after it the stack."""
+
+
 def speaks(span: RawSpan) -> bool:
     """Whether LangSmith wrote the span."""
     return isinstance(span.attributes.get(_KIND), str)
@@ -38,6 +43,7 @@ def speaks(span: RawSpan) -> bool:
 def read(span: RawSpan) -> Record | None:
     """What the span says; a prompt or a parser only groups."""
     kind = str(span.attributes[_KIND])
+    span = _with_exception(span)
     if kind == "chain":
         return _read_run(span)
     operation = _OPERATIONS.get(kind)
@@ -48,6 +54,18 @@ def read(span: RawSpan) -> Record | None:
     if isinstance(record, ModelRecord):
         return _with_content(span, record)
     return _with_values(span, record) if isinstance(record, ToolRecord) else record
+
+
+def _with_exception(span: RawSpan) -> RawSpan:
+    """The span with its exception's own class and words, which stand in the words of one that only carries them."""
+    events = []
+    for event in span.events:
+        told = _RAISED.match(values.text(event.attributes, "exception.message") or "")
+        if event.name == "exception" and told is not None:
+            named = {"exception.type": told["type"], "exception.message": told["message"]}
+            event = replace(event, attributes={**event.attributes, **named})  # noqa: PLW2901 the same, by its name
+        events.append(event)
+    return replace(span, events=tuple(events)) if span.events else span
 
 
 def _with_content(span: RawSpan, record: ModelRecord) -> ModelRecord:
@@ -144,7 +162,7 @@ def _read_run(span: RawSpan) -> RunRecord:
     told = ends.read(attributes.get(_INPUT), output)
     error = values.failure(span, ErrorCategory.OTHER)
     return RunRecord(
-        agent=Agent(values.text(attributes, _METADATA + "lc_agent_name")),
+        agent=Agent(_agent_name(span)),
         input=told.input,
         output=told.output,
         arguments=told.arguments,
@@ -154,3 +172,11 @@ def _read_run(span: RawSpan) -> RunRecord:
         outermost_only=True,
         fidelity=told.fidelity,
     )
+
+
+def _agent_name(span: RawSpan) -> str | None:
+    """The agent's name by LangChain's word; a decorated function is called by its own."""
+    attributes = span.attributes
+    of_langchain = _METADATA + "ls_integration" in attributes or "gen_ai.serialized.name" in attributes
+    by_name = span.name if not of_langchain and span.parent_id is None else None
+    return values.text(attributes, _METADATA + "lc_agent_name") or by_name

@@ -9,9 +9,10 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from spanreel.model import Error, ErrorCategory, Fidelity, Json, ModelRecord, Record
+from spanreel import conventions as names
+from spanreel.model import Answer, Error, ErrorCategory, Fidelity, Json, ModelRecord, Record
 from spanreel_collector.dialects import genai_spans, values
-from spanreel_collector.dialects.content import bodies, exchanges
+from spanreel_collector.dialects.content import bodies, exchanges, messages, tokens
 from spanreel_collector.dialects.content.indexed import numbered
 from spanreel_collector.span import Attributes, RawSpan
 
@@ -20,6 +21,8 @@ NAME = "litellm"
 _SCOPE, _CALL_ID, _RAW = "litellm", "litellm.call_id", "raw_gen_ai_request"
 _LONGEST = 1_000_000
 _ANSWERED = ("id", "choices", "created", "object", "usage", "system_fingerprint", "output", "content", "stop_reason")
+_MESSAGES = (names.INPUT_MESSAGES, names.OUTPUT_MESSAGES)
+_COUNTED = "metadata.usage_object"
 _OLD_FUNCTIONS = "llm.request.functions"
 
 
@@ -32,7 +35,8 @@ def read(span: RawSpan) -> Record | None:
     """What the span says: of a call, or of the raw exchange of one."""
     if span.name == _RAW:
         return _read_raw(span)
-    record = genai_spans.read(span)
+    told = {key: _plain(span.attributes[key]) for key in _MESSAGES if span.attributes.get(key) is not None}
+    record = genai_spans.read(replace(span, attributes={**span.attributes, **told}))
     if not isinstance(record, ModelRecord):
         return record
     request = record.request
@@ -40,8 +44,37 @@ def read(span: RawSpan) -> Record | None:
         items = numbered(span.attributes, _OLD_FUNCTIONS).values()
         request = replace(request, tools=bodies.read_tools([_function(item) for item in items]))
     stream = request.stream or span.attributes.get("llm.is_streaming") in (True, "True")
-    answer = replace(record.answer, streamed=stream) if record.answer is not None else None
-    return replace(record, request=replace(request, stream=stream), answer=answer)
+    return replace(record, request=replace(request, stream=stream), answer=_answer(span, record, stream))
+
+
+def _plain(value: Json) -> Json:
+    """Messages whose tool calls stand beside their parts, as OpenAI has them, put into the conventions' form."""
+    found, state = values.decode(value)
+    if state is not Fidelity.WHOLE or not isinstance(found, list):
+        return value
+    return [_message(item) if isinstance(item, dict) else item for item in found]
+
+
+def _message(item: dict[str, Json]) -> dict[str, Json]:
+    if "tool_calls" not in item and "tool_call_id" not in item:
+        return item
+    given = item.get("parts")
+    parts = [part for part in given if isinstance(part, dict)] if isinstance(given, list) else []
+    texts = [str(part["content"]) for part in parts if part.get("type") == "text" and part.get("content")]
+    read = messages.read_message({**item, "parts": None, "content": "".join(texts)})
+    return read if read is not None else item
+
+
+def _answer(span: RawSpan, record: ModelRecord, streamed: bool) -> Answer | None:
+    """The answer, with the tokens that the object counted from tells; a failed call has only LiteLLM's own id."""
+    answer = record.answer
+    if answer is None or (record.error is not None and not answer.messages and answer.usage is None):
+        return None
+    counted = tokens.read(_literal(span.attributes.get(_COUNTED)))
+    usage = answer.usage or counted
+    if usage is not None and counted is not None and usage.input_tokens == counted.input_tokens:
+        usage = counted
+    return replace(answer, usage=usage, streamed=streamed)
 
 
 def _function(item: dict[str, Json]) -> dict[str, Json]:

@@ -5,6 +5,7 @@ Where it was told to use the GenAI conventions' names, those are read, and besid
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from spanreel.model import (
@@ -129,7 +130,7 @@ def _read_tool(span: RawSpan, kind: ToolKind) -> ToolRecord:
     if error and (came is None or came_state is Fidelity.ABSENT):
         del fidelity["result"]
     return ToolRecord(
-        name=_text(attributes, "mlflow.spanFunctionName", "name") or span.name,
+        name=_name(span),
         arguments=tools.read_arguments(given),
         result=result,
         call_id=values.text(told, "tool_call_id"),
@@ -147,7 +148,7 @@ def _read_run(span: RawSpan, kind: str) -> RunRecord:
     metadata, _ = decode(attributes.get("metadata"))
     name = values.text(metadata, "lc_agent_name") if isinstance(metadata, dict) else None
     return RunRecord(
-        agent=Agent(name or (span.name if kind == "AGENT" else None)),
+        agent=Agent(name or (_name(span) if kind == "AGENT" else None)),
         input=told.input,
         output=told.output,
         arguments=told.arguments,
@@ -157,3 +158,10 @@ def _read_run(span: RawSpan, kind: str) -> RunRecord:
         outermost_only=kind != "AGENT",
         fidelity=told.fidelity,
     )
+
+
+def _name(span: RawSpan) -> str:
+    """The span's name, without the number that older versions put behind a name that they had used."""
+    function = _text(span.attributes, "mlflow.spanFunctionName")
+    numbered = function is not None and re.fullmatch(re.escape(function) + r"_\d+", span.name)
+    return function if numbered and function else span.name
