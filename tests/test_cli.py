@@ -207,7 +207,7 @@ def test_a_replay_in_a_python_without_spanreel_runs_nothing(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("SPANREEL_CAPTURE", "some", "SPANREEL_CAPTURE is 'some'; allowed: full, metadata, off"),
+        ("SPANREEL_CAPTURE", "some", "SPANREEL_CAPTURE is 'some'; allowed: full, bounded, metadata, off"),
         ("SPANREEL_PATHS", "/llm=gpt", "SPANREEL_PATHS says /llm=gpt: no protocol named 'gpt'; known: "),
     ],
 )
