@@ -105,7 +105,10 @@ def forecast(session: Session) -> Iterator[Forecast]:
 
 def _judge_in(session: Session, number: int) -> Iterator[Obstacle]:
     """What stands in the way of this run, with what to do where its recorder is not ours."""
-    for obstacle in _judge_run(session.runs[number], f"/runs/{number}"):
+    # What others redacted looks alike, whatever it was; what we redacted has a placeholder of its own.
+    foreign = session.origin == "imported" and session.redaction.policy is None
+    lost = (*_LOST, Fidelity.REDACTED) if foreign else _LOST
+    for obstacle in _judge_run(session.runs[number], f"/runs/{number}", lost):
         if session.origin == "imported" and obstacle.remedy in _THEIRS:
             yield replace(obstacle, remedy=_THEIRS[obstacle.remedy])
         else:
@@ -149,24 +152,28 @@ def _reason(obstacle: Obstacle) -> Reason:
 _UNSEEN = "a tool was called that nothing recorded"
 
 
-def _judge_run(run: Run, place: str) -> Iterator[Obstacle]:
+_LOST = (Fidelity.TRUNCATED, Fidelity.ABSENT)
+"""States of which too little is left to know a call again."""
+
+
+def _judge_run(run: Run, place: str, lost: tuple[Fidelity, ...]) -> Iterator[Obstacle]:
     if run.status is Status.UNFINISHED:
         yield Obstacle("run unfinished", place, "the run never finished: the recording ends in the middle")
     for number, turn in enumerate(run.turns):
         last = number == len(run.turns) - 1 and run.status is Status.OK
         if turn.model_call is not None:
-            yield from _judge_model_call(turn.model_call, f"{place}/turns/{number}/model_call")
+            yield from _judge_model_call(turn.model_call, f"{place}/turns/{number}/model_call", lost)
         for index, call in enumerate(turn.tool_calls):
             told = run.sees_tools and not call.executed  # by the framework, which says it again
             if not told:
-                yield from _judge_tool_call(call, f"{place}/turns/{number}/tool_calls/{index}", last=last)
+                yield from _judge_tool_call(call, f"{place}/turns/{number}/tool_calls/{index}", lost, last=last)
     for number, side_call in enumerate(run.side_calls):
-        yield from _judge_model_call(side_call, f"{place}/side_calls/{number}")
+        yield from _judge_model_call(side_call, f"{place}/side_calls/{number}", lost)
     for number, call in enumerate(run.loose_tool_calls):
-        yield from _judge_tool_call(call, f"{place}/loose_tool_calls/{number}", last=False)
+        yield from _judge_tool_call(call, f"{place}/loose_tool_calls/{number}", lost, last=False)
 
 
-def _judge_model_call(call: ModelCall, place: str) -> Iterator[Obstacle]:
+def _judge_model_call(call: ModelCall, place: str, lost: tuple[Fidelity, ...]) -> Iterator[Obstacle]:
     if call.status is Status.UNFINISHED:
         yield Obstacle("model call unfinished", place, "the model call never finished")
     if all(call.fidelity.get(field) is Fidelity.RECONSTRUCTED for field in ("input", "output")):
@@ -174,7 +181,7 @@ def _judge_model_call(call: ModelCall, place: str) -> Iterator[Obstacle]:
         yield Obstacle("model call without a span", place, reason, _MODELS)
     for field in ("input", "instructions"):
         state = call.fidelity.get(field)
-        if state in (Fidelity.TRUNCATED, Fidelity.ABSENT):
+        if state is not None and state in lost:
             reason = f"{field} {state.value}: a live request cannot be known again"
             yield Obstacle(f"model call's {field} {state.value}", f"{place}/{field}", reason, _REMEDIES[state])
     for field in ("output", "arguments"):
@@ -184,7 +191,7 @@ def _judge_model_call(call: ModelCall, place: str) -> Iterator[Obstacle]:
             yield Obstacle(f"model call's {field} {state.value}", f"{place}/{field}", reason, _REMEDIES[state])
 
 
-def _judge_tool_call(call: ToolCall, place: str, *, last: bool) -> Iterator[Obstacle]:
+def _judge_tool_call(call: ToolCall, place: str, lost: tuple[Fidelity, ...], *, last: bool) -> Iterator[Obstacle]:
     if call.kind in _RUNS_ITSELF:
         return
     if not call.executed:
@@ -202,7 +209,6 @@ def _judge_tool_call(call: ToolCall, place: str, *, last: bool) -> Iterator[Obst
         yield Obstacle("tool call unfinished", place, reason)
     for field in ("arguments", "result"):
         state = call.fidelity.get(field)
-        lossy = (Fidelity.TRUNCATED, Fidelity.ABSENT) if field == "arguments" else tuple(_REMEDIES)
-        if state in lossy:
+        if state is not None and state in (lost if field == "arguments" else _REMEDIES):
             reason = f"tool {call.name!r}: {field} {state.value}"
             yield Obstacle(f"tool call's {field} {state.value}", f"{place}/{field}", reason, _REMEDIES[state])
