@@ -6,8 +6,9 @@ import argparse
 import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 
 from spanreel.errors import SessionError
 from spanreel.session import Session, load_sessions, split_address
@@ -17,7 +18,8 @@ from spanreel_collector.progress import Progress
 from spanreel_collector.show import Look, show_run, show_session
 from spanreel_collector.show_account import show_account
 from spanreel_collector.show_forecast import show_forecast
-from spanreel_collector.sources.files import read_pieces, size_of
+from spanreel_collector.sources.files import Piece, read_pieces, size_of
+from spanreel_collector.sources.remote import Wanted, fetch_pieces, is_remote
 from spanreel_collector.spool import Spool
 from spanreel_collector.streaming import Settings, convert_pieces
 from spanreel_collector.writing import Written, indent_of, write_documents
@@ -41,13 +43,15 @@ _ABOUT = """\
 Turn collected traces into session documents. A FILE is what the Collector's file exporter writes, in each of its
 formats (JSON lines, protobuf, either with zstd), a body of an export request, an export of another backend, Mastra's
 getTrace, Kitaru's session JSONL, session documents, or any of these packed with gzip; - is standard input. Traces of
-one conversation may be spread over all files given.
+one conversation may be spread over all files given. jaeger:URL and phoenix:URL fetch what these backends hold.
 """
 _NOTES = """\
 Files may be larger than memory: what they hold is set aside in the folder for temporary files ($TMPDIR).
 
 Into a folder, each session has a file. One that is there already grows: runs that it lacks are added, and its revision
 is raised; what is known changes nothing.
+
+From a backend, only the host that is named is asked; a token is taken from $JAEGER_TOKEN or $PHOENIX_API_KEY.
 
 Exit codes: 0, all was read; 1, something was not, and the summary says what, where and why; 64, wrong usage.
 """
@@ -67,6 +71,17 @@ def _configure_convert(parser: argparse.ArgumentParser) -> None:
         "--out", "--output", metavar="PATH", help="a file, or a folder (existing, or ending in /) with a file a session"
     )
     parser.add_argument(
+        "--of",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="of a backend: this service or project (again for more)",
+    )
+    parser.add_argument(
+        "--since", type=_moment, metavar="TIME", help="of a backend: what began then or later (a week ago)"
+    )
+    parser.add_argument("--until", type=_moment, metavar="TIME", help="of a backend: what began before (now)")
+    parser.add_argument(
         "--jobs", type=int, default=1, metavar="N", help="processes to work in (0: one a core); the output is the same"
     )
     parser.add_argument(
@@ -82,8 +97,7 @@ def _run_convert(options: argparse.Namespace) -> int:
     with Spool() as spool:
         with Progress() as progress:
             progress.begin("reading", sum(size_of(path) for path in options.files))
-            pieces = (piece for path in options.files for piece in read_pieces(path, progress.advance))
-            tally = convert_pieces(spool, pieces, settings, progress)
+            tally = convert_pieces(spool, _pieces(options, progress), settings, progress)
         try:
             written = write_documents(spool.documents(), spool.count()[0], options.format, options.out)
         except BrokenPipeError:
@@ -96,6 +110,20 @@ def _run_convert(options: argparse.Namespace) -> int:
     if tally.account is not None:
         print(show_account(tally.account), file=sys.stderr)
     return FAILED if tally.failed else OK
+
+
+def _pieces(options: argparse.Namespace, progress: Progress) -> Iterator[Piece]:
+    wanted = Wanted(tuple(options.of), options.since, options.until)
+    for source in options.files:
+        if is_remote(source):
+            yield from fetch_pieces(source, wanted, progress.advance)
+        else:
+            yield from read_pieces(source, progress.advance)
+
+
+def _moment(text: str) -> datetime:
+    """A time as words of the command line; without a zone it is the machine's."""
+    return datetime.fromisoformat(text).astimezone()
 
 
 def _summary(written: Written, runs: int, tally: Tally) -> str:

@@ -187,7 +187,8 @@ def _read_value(value: Any, depth: int) -> Json:
         raise ValueError(f"expected an AnyValue, got {type(value).__name__}")
     if depth > DEEPEST_VALUE:
         raise ValueError(f"nested more than {DEEPEST_VALUE} levels deep")
-    kind, content = next(iter(value.items()))
+    # Of the kinds that some writers list, all but one are null.
+    kind, content = next(((kind, item) for kind, item in value.items() if item is not None), next(iter(value.items())))
     match kind:
         case "stringValue" | "boolValue" | "string_value" | "bool_value":
             return content

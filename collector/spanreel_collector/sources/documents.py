@@ -7,7 +7,7 @@ from typing import Protocol
 from spanreel.model import Json
 from spanreel_collector import json_text
 from spanreel_collector.otlp import read_request
-from spanreel_collector.sources import kitaru, mastra, readable_spans, sessions
+from spanreel_collector.sources import jaeger, kitaru, mastra, phoenix, readable_spans, sessions
 from spanreel_collector.span import Batch, Fault
 
 
@@ -27,7 +27,7 @@ class Form(Protocol):
         ...
 
 
-FORMS: tuple[Form, ...] = (sessions, kitaru, mastra, readable_spans)
+FORMS: tuple[Form, ...] = (sessions, kitaru, mastra, jaeger, phoenix, readable_spans)
 
 
 def read_document(document: Json, place: str) -> Batch:
