@@ -4,7 +4,7 @@ Each recorder has a process of its own; they take turns, so that a slow moment o
 is the CPU time of the caller's thread, ``all`` that of all threads, with reading, redaction (ours alone) and OTLP
 encoding.
 
-    overhead.py [--rounds N] [--only LIBRARY,...] [--calls-only]
+    overhead.py [--rounds N] [--only LIBRARY,...] [--calls-only] [--redaction]
 """
 
 from __future__ import annotations
@@ -16,17 +16,19 @@ import os
 import statistics
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from measured import recorders, workloads
-from measured.recorders import BARE, SPANREEL
+from measured.recorders import BARE, SPANREEL, UNREDACTED
 
 WORKER = Path(__file__).parent / "measured" / "worker.py"
 CALLS = {workloads.SMALL: 60, workloads.LARGE: 30, workloads.STREAM: 15}
 TARGETS = {workloads.SMALL: 3, workloads.LARGE: 3, workloads.STREAM: 6}
 """By what factor our CPU is to be below that of the cheapest peer."""
+REDACTION_SHARE = 0.3
+"""The most that the default policy may add to what recording costs."""
 IMPORTS = {
     "opentelemetry": "import opentelemetry.sdk.trace",
     "spanreel.auto": "import opentelemetry.sdk.trace; import spanreel.auto",
@@ -54,9 +56,9 @@ class Worker:
 
 
 @contextlib.contextmanager
-def workers_of(library: str) -> Iterator[dict[str, Worker]]:
-    """A worker a recorder that supports the library."""
-    workers = {name: Worker(library, name) for name in recorders.recorders_of(library)}
+def workers_of(library: str, names: Sequence[str] = ()) -> Iterator[dict[str, Worker]]:
+    """A worker for each of these recorders, or for each that supports the library."""
+    workers = {name: Worker(library, name) for name in names or recorders.recorders_of(library)}
     try:
         yield workers
     finally:
@@ -70,7 +72,11 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--only", default=",".join(workloads.LIBRARIES))
     parser.add_argument("--calls-only", action="store_true", help="neither the loop nor the imports")
+    parser.add_argument("--redaction", action="store_true", help="only what the default policy adds to our own cost")
     given = parser.parse_args()
+    if given.redaction:
+        show_redaction(given.rounds)
+        return
     chosen = given.only.split(",")
     print(f"ms a call, medians of {given.rounds} rounds; what each recorder adds to a call without any")
     print(f"{'':36}{'caller':>9}{'all':>9}{'wall':>9}{'spans':>7}{'bytes':>8}  peer's / ours")
@@ -128,10 +134,7 @@ def show_loop(rounds: int) -> None:
     print(f"\nopenai, one run of {workloads.TURNS} turns: ms of CPU added to a call (caller / all), by turn")
     print(f"  {'':20}" + "".join(f"{f'{first + 1}-{last}':>18}" for first, last in spans))
     with workers_of("openai") as workers:
-        said: dict[str, list[list[dict[str, float]]]] = {name: [] for name in workers}
-        for _ in range(rounds):
-            for name, worker in workers.items():
-                said[name].append(worker.ask(workloads.LOOP, 1))
+        said = looped(workers, rounds)
     medians = {
         name: [
             [statistics.median(turn[key] for run in runs for turn in run[first:last]) for key in ("caller", "all")]
@@ -143,6 +146,41 @@ def show_loop(rounds: int) -> None:
         bare = [[0.0, 0.0]] * len(spans) if name == BARE else medians[BARE]
         shown = [f"{c - b[0]:.3f} / {a - b[1]:.3f}" for (c, a), b in zip(cells, bare, strict=True)]
         print(f"  {name:20}" + "".join(f"{cell:>18}" for cell in shown))
+
+
+def looped(workers: dict[str, Worker], rounds: int) -> dict[str, list[list[dict[str, float]]]]:
+    """The costs of each turn of the growing run, by recorder and round."""
+    said: dict[str, list[list[dict[str, float]]]] = {name: [] for name in workers}
+    for _ in range(rounds):
+        for name, worker in workers.items():
+            said[name].append(worker.ask(workloads.LOOP, 1))
+    return said
+
+
+def show_redaction(rounds: int) -> None:
+    """The CPU of all threads that the default policy adds to what recording without it adds to a call."""
+    print(f"ms of CPU that recording adds to a call, openai, medians of {rounds} rounds: without redaction, with it")
+    with workers_of("openai", (BARE, UNREDACTED, SPANREEL)) as workers:
+        for workload in (workloads.LARGE, workloads.STREAM):
+            costs = measured(workers, workload, CALLS[workload], rounds)
+            show_share(workload, [costs[name]["all"] for name in (BARE, UNREDACTED, SPANREEL)])
+        said = looped(workers, rounds)
+    turns = [
+        statistics.median(statistics.mean(turn["all"] for turn in run) for run in said[name])
+        for name in (BARE, UNREDACTED, SPANREEL)
+    ]
+    show_share(f"loop of {workloads.TURNS} turns", turns)
+
+
+def show_share(workload: str, costs: Sequence[float]) -> None:
+    """What redaction adds, as a share."""
+    bare, without, redacted = costs
+    share = (redacted - without) / (without - bare)
+    good = "reached" if share <= REDACTION_SHARE else "MISSED"
+    print(
+        f"  {workload:24}{without - bare:9.3f}{redacted - bare:9.3f}  {share:+.0%} "
+        f"(to be at most {REDACTION_SHARE:+.0%}: {good})"
+    )
 
 
 def show_imports(rounds: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
@@ -13,6 +14,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, Spa
 
 BARE = "without"
 SPANREEL = "spanreel"
+UNREDACTED = "spanreel, nothing redacted"
 
 INSTRUMENTORS = {
     "otel-genai": {
@@ -77,8 +79,8 @@ def start(recorder: str, library: str) -> tuple[Encoding, Flush]:
     exporter = Encoding()
     if recorder == BARE:
         return exporter, lambda: None
-    if recorder == SPANREEL:
-        return exporter, _spanreel(exporter)
+    if recorder in (SPANREEL, UNREDACTED):
+        return exporter, _spanreel(exporter, redacts=recorder == SPANREEL)
     # What each of the peers needs to record content on spans by the newest conventions.
     os.environ["OTEL_SEMCONV_STABILITY_OPT_IN"] = "gen_ai_latest_experimental"
     os.environ["OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"] = "SPAN_ONLY"
@@ -93,13 +95,16 @@ def start(recorder: str, library: str) -> tuple[Encoding, Flush]:
     return exporter, provider.force_flush
 
 
-def _spanreel(exporter: Encoding) -> Flush:
+def _spanreel(exporter: Encoding, *, redacts: bool) -> Flush:
     import spanreel
     from spanreel import boundary
+    from spanreel.redaction import make_policy
     from spanreel.settings import read_settings
     from spanreel.tracing import TracerSource
 
     settings = read_settings({"SPANREEL_LOG": "off"})
+    if not redacts:
+        settings = replace(settings, redaction=make_policy("nothing/1", extends=None))
     spanreel.instrument(settings=settings)
     installed = boundary.installed()
     assert installed is not None

@@ -59,6 +59,11 @@ class Policy:
         return self.name + KEYLESS if self.digests.unavailable is not None else self.name
 
     @property
+    def asks(self) -> bool:
+        """Whether there is any rule."""
+        return bool(self.found or self.credential or self.keys or self.pointers or self.tools)
+
+    @property
     def thorough(self) -> bool:
         """Whether rules of the user's own have to be looked for in JSON text that detectors find nothing in."""
         return bool(self.keys or self.tools)

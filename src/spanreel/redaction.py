@@ -71,6 +71,8 @@ class Redacted:
 
 def redact_attributes(attributes: Mapping[str, AttributeValue], policy: Policy = DEFAULT) -> Redacted:
     """Redact the attributes of a span, an event, a link or a resource, ours and anybody's. Never raises."""
+    if not policy.asks:
+        return Redacted(dict(attributes), frozenset())
     walk = Walk(policy)
     tools: Mapping[str, Places] = {}
     if policy.tools:
@@ -99,6 +101,8 @@ def redact_attributes(attributes: Mapping[str, AttributeValue], policy: Policy =
 
 def redact_json(value: Json, policy: Policy = DEFAULT) -> tuple[Json, bool]:
     """Redact a JSON value; gives it back with whether something changed, the very same object where nothing did."""
+    if not policy.asks:
+        return value, False
     walk = Walk(policy, calls_in([value]) if policy.tools else {})
     redacted = examine(value, walk)
     return (None, True) if redacted is GONE else (redacted, redacted is not value)
@@ -106,7 +110,7 @@ def redact_json(value: Json, policy: Policy = DEFAULT) -> tuple[Json, bool]:
 
 def redact_text(text: str, policy: Policy = DEFAULT) -> str:
     """Redact what detectors find in text that is no JSON."""
-    return examine_text(text, Walk(policy))
+    return examine_text(text, Walk(policy)) if policy.asks else text
 
 
 def policy_of(settings: Settings) -> Policy:
