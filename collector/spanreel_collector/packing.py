@@ -18,13 +18,14 @@ _PROTOCOL = 5
 class Segment:
     """What one batch holds of one trace. ``keys`` are equal in traces that may be one session; ``start`` is the first.
 
-    ``trace`` is empty for logs of no trace.
+    ``trace`` is empty for logs of no trace. ``linked`` are traces that are one with it.
     """
 
     trace: str
     keys: frozenset[str]
     start: int
     data: bytes
+    linked: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,7 @@ class _Gathered:
     spans: list[tuple[int, RawSpan]] = field(default_factory=list)
     logs: list[RawLog] = field(default_factory=list)
     keys: set[str] = field(default_factory=set)
+    linked: set[str] = field(default_factory=set)
 
 
 def pack(batch: Batch) -> Packed:
@@ -52,6 +54,7 @@ def pack(batch: Batch) -> Packed:
         gathered.spans.append((number, span))
         if session := read_session_id(span.attributes):
             gathered.keys.add(session)
+        gathered.linked.update(dialects.linked(span))
     for record in batch.logs:
         log = dialects.place(record)
         gathered = traces.setdefault(log.trace_id or "", _Gathered())
@@ -75,7 +78,8 @@ def _segment(trace: str, gathered: _Gathered) -> Segment:
     spans = [(number, index(span.origin), *_plain_span(span)) for number, span in gathered.spans]
     logs = [(index(log.origin), *_plain_log(log)) for log in gathered.logs]
     start = min((span.start for _, span in gathered.spans if span.start), default=0)
-    return Segment(trace, frozenset(gathered.keys), start, pickle.dumps((written, spans, logs), _PROTOCOL))
+    data = pickle.dumps((written, spans, logs), _PROTOCOL)
+    return Segment(trace, frozenset(gathered.keys), start, data, frozenset(gathered.linked))
 
 
 def _plain_span(span: RawSpan) -> tuple[Any, ...]:

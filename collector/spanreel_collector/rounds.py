@@ -106,9 +106,11 @@ def _recovered(placed: Placed) -> Iterator[Placed]:
     record = placed.record
     if not isinstance(record, RunRecord) or not (_tells_rounds(placed) or (record.tools and record.output)):
         return
+    # What comes with None for facts an agent said without asking a model.
+    said = tuple(message for message in record.output if message.get(FACTS, True) is not None)
     call = ModelRecord(
         request=Request(Operation.CHAT, None, messages=record.input, tools=record.tools),
-        answer=Answer(messages=record.output),
+        answer=Answer(messages=said),
         fidelity=dict.fromkeys(("input", "output"), Fidelity.RECONSTRUCTED) | {"usage": Fidelity.ABSENT},
     )
     span = replace(placed.span, attributes={}, events=(), logs=())
@@ -117,7 +119,9 @@ def _recovered(placed: Placed) -> Iterator[Placed]:
 
 def _tells_rounds(placed: Placed) -> bool:
     record = placed.record
-    return isinstance(record, RunRecord) and any(message.get("role") == "tool" for message in record.output)
+    return isinstance(record, RunRecord) and any(
+        message.get("role") == "tool" or message.get(FACTS) for message in record.output
+    )
 
 
 def _without_facts(placed: Placed) -> Placed:

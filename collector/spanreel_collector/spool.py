@@ -22,12 +22,21 @@ _TABLES = """
 CREATE TABLE segment(trace BLOB, start INTEGER, first INTEGER, offset INTEGER, length INTEGER);
 CREATE TABLE key(trace BLOB, name BLOB, PRIMARY KEY(trace, name)) WITHOUT ROWID;
 CREATE TABLE same(name BLOB PRIMARY KEY, chief BLOB) WITHOUT ROWID;
+CREATE TABLE link(trace BLOB, other BLOB, PRIMARY KEY(trace, other)) WITHOUT ROWID;
+CREATE TABLE moved(trace BLOB PRIMARY KEY, chief BLOB) WITHOUT ROWID;
 CREATE TABLE part(number INTEGER PRIMARY KEY, rest BLOB);
 CREATE TABLE member(part INTEGER, cluster BLOB);
 CREATE TABLE document(part INTEGER, start INTEGER, arrival INTEGER, kind TEXT, value BLOB, id TEXT, runs INTEGER,
     offset INTEGER, length INTEGER);
 CREATE TABLE tail(name BLOB, part INTEGER);
 CREATE TABLE head(name BLOB, part INTEGER);
+"""
+# Traces that are one are read as one: under the least of their names.
+_MERGE = """
+INSERT OR IGNORE INTO key SELECT moved.chief, key.name FROM key JOIN moved USING(trace);
+DELETE FROM key WHERE trace IN (SELECT trace FROM moved WHERE trace <> chief);
+UPDATE segment SET trace = (SELECT chief FROM moved WHERE moved.trace = segment.trace)
+    WHERE trace IN (SELECT trace FROM moved);
 """
 # By conversation, else by trace; the traces of one by start, those that have none as they came.
 _SETTLE = """
@@ -126,26 +135,41 @@ class Spool:
 
     def add(self, packed: Packed) -> None:
         """Set a batch aside."""
-        rows, keys = [], []
+        rows, keys, links = [], [], []
         for segment in packed.segments:
             trace = _bytes(segment.trace)
             rows.append((trace, segment.start, self._arrived, self.size, len(segment.data)))
             keys += [(trace, _bytes(name)) for name in sorted(segment.keys)]
+            links += [(trace, _bytes(other)) for other in sorted(segment.linked)]
             self._segments.write(segment.data)
             self.size += len(segment.data)
         self._arrived += packed.spans
         self._index.executemany("INSERT INTO segment VALUES (?, ?, ?, ?, ?)", rows)
         self._index.executemany("INSERT OR IGNORE INTO key VALUES (?, ?)", keys)
+        self._index.executemany("INSERT OR IGNORE INTO link VALUES (?, ?)", links)
 
     # -- clusters ----------------------------------------------------------------------------------------------------
 
     def clusters(self) -> Iterator[Cluster]:
         """All that was set aside, once; adding ends here."""
         self._segments.flush()
+        self._join_traces()
         self._join_keys()
         self._index.executescript(_SETTLE)
         self._index.execute("BEGIN")
         yield from _clusters(self._index.execute("SELECT * FROM placed ORDER BY rowid"))
+
+    def _join_traces(self) -> None:
+        """Traces that links join are one; a chief that is not here gives its name all the same."""
+        unions = Unions[bytes]()
+        for one, other in self._index.execute("SELECT trace, other FROM link"):
+            unions.join(one, other)
+        pairs = unions.pairs()
+        if pairs:
+            self._index.executemany("INSERT INTO moved VALUES (?, ?)", pairs)
+            self._index.execute("COMMIT")
+            self._index.executescript(_MERGE)
+            self._index.execute("BEGIN")
 
     def _join_keys(self) -> None:
         """Names that one trace holds several of are of one cluster: the first of them is chief of all."""

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from spanreel.model import Record
 from spanreel_collector.dialects import (
+    autogen,
     claude_code,
     crewai_own,
     genai,
@@ -62,6 +63,7 @@ DIALECTS: tuple[Dialect, ...] = (
     pydantic_ai,
     strands,
     google_adk,
+    autogen,
     traceloop,
     genai,
     openinference,
@@ -79,6 +81,7 @@ OF_THE_CONVENTIONS: tuple[Dialect, ...] = (
     vercel_otel,
     strands,
     google_adk,
+    autogen,
     traceloop,
 )
 
@@ -98,7 +101,13 @@ class Gatherer(Protocol):
 GATHERERS: tuple[Gatherer, ...] = (
     claude_code,
     mastra,
+    autogen,
 )
+
+
+def linked(span: RawSpan) -> frozenset[str]:
+    """Other traces that are one with the span's: of a library that gives each message between agents its own."""
+    return autogen.linked(span) if span.links else frozenset()
 
 
 def place(log: RawLog) -> RawLog:
