@@ -51,6 +51,7 @@ SHAPES: dict[str, Any] = {
     "ai sdk": {"type": "file", "mediaType": "application/pdf", "data": b64(RAW)},
     "ai sdk image": {"type": "image", "image": b64(JPEG)},
     "python bytes": {"$bytes": b64(RAW)},
+    "a body that is no text": {"$base64": b64(RAW)},
     "node buffer": {"type": "Buffer", "data": list(RAW)},
     "javascript array": {str(number): byte for number, byte in enumerate(RAW)},
     "list of bytes": {"picture": list(PNG)},
@@ -140,6 +141,12 @@ def test_what_only_looks_like_it_stays(value: Any) -> None:
     if not isinstance(value, str):
         text = json.dumps(value)
         assert without_binary_text(text) is text
+
+
+def test_a_stand_in_that_comes_back_as_content_stands_for_itself() -> None:
+    fed_back = stand_in(PNG).encode()
+    assert without_binary(fed_back) == stand_in(PNG)
+    assert without_binary({"$bytes": b64(fed_back)}) == {"$bytes": stand_in(PNG)}
 
 
 def test_content_can_be_kept_by_its_digest() -> None:

@@ -31,7 +31,12 @@ KNOWN_BYTES: Final = 8 * 1024 * 1024
 
 
 def stand_in(content: bytes) -> str:
-    """What stands for the content: its media type by its first bytes, its size, and its SHA-256."""
+    """What stands for the content: its media type by its first bytes, its size, and its SHA-256.
+
+    A stand-in that came back as content, from an answer that was replayed, stands for itself.
+    """
+    if content.startswith(b"[binary ") and STAND_IN.fullmatch(text := content.decode("latin-1")):
+        return text
     kind = media_type(content)
     return f"[binary {kind} {len(content)} bytes sha256:{hashlib.sha256(content).hexdigest()}]"
 
@@ -276,10 +281,29 @@ _FORMATS: Final = frozenset(
 )
 _BASE64_TYPES: Final = ("blob", "base64", "image_generation_call", "Buffer")
 _TEXT_TYPES: Final = ("text", "input_text", "output_text", "reasoning", "thinking", "redacted_thinking")
-_ALWAYS: Final = ("$bytes", "b64_json", "bytesBase64Encoded", "imageBytes", "videoBytes", "image_bytes", "audio_bytes")
+_ALWAYS: Final = (
+    "$bytes",
+    "$base64",
+    "b64_json",
+    "bytesBase64Encoded",
+    "imageBytes",
+    "videoBytes",
+    "image_bytes",
+    "audio_bytes",
+)
 _PAYLOADS: Final = frozenset(
     {
-        *("$bytes", "b64json", "bytesbase64encoded", "imagebytes", "videobytes", "audiobytes", "bytes", "data"),
+        *(
+            "$bytes",
+            "$base64",
+            "b64json",
+            "bytesbase64encoded",
+            "imagebytes",
+            "videobytes",
+            "audiobytes",
+            "bytes",
+            "data",
+        ),
         *(
             "content",
             "blob",

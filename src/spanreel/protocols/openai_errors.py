@@ -54,7 +54,10 @@ def write_error(answer: Answer, form: Form = write_failure) -> bytes:
     if isinstance(text, str):
         return text.encode()
     if isinstance(encoded, str):
-        return base64.b64decode(encoded)
+        try:
+            return base64.b64decode(encoded, validate=True)
+        except ValueError:  # what stands for content that was not recorded
+            return encoded.encode()
     error = answer.error or Error(_category(answer.status), str(answer.status))
     return write_json(overlay(form(error), answer.provider_fields))
 
