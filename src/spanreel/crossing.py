@@ -16,6 +16,7 @@ from opentelemetry.trace import Span, Status, StatusCode
 from spanreel import conventions, model
 from spanreel.keeping import Kept
 from spanreel.model import Error, ErrorCategory
+from spanreel.playing import opened
 from spanreel.point import RunResult, ToolResult
 from spanreel.quiet import quietly
 
@@ -50,6 +51,10 @@ class Crossing:
     def entered(self) -> AbstractContextManager[None]:
         """The crossing's context, attached for the length of a block that yields nothing to the caller."""
         return _Attached(self.context)
+
+    def opened(self) -> AbstractContextManager[None]:
+        """`entered`, for a call that a replay lets go to the world."""
+        return _Attached(opened(self.context))
 
     def stay(self) -> Callable[[], None]:
         """The crossing's context, made current until what comes back is called.

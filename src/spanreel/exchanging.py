@@ -152,7 +152,7 @@ class Exchange:
 
     def sending(self) -> AbstractContextManager[None]:
         """Around the sending itself; in a replay that has let the model be asked, the network is open to it."""
-        return _NOTHING if self.player is None else self.player.going_live()
+        return _NOTHING if self.player is None else self.crossing.opened()
 
     def _tell_live(self, player: Player) -> None:
         """Let the replay hear of the end of what it has let through."""

@@ -19,12 +19,13 @@ from spanreel.boundary import Boundary
 from spanreel.capture import ExchangeCapture
 from spanreel.crossing import Crossing
 from spanreel.model import Agent, Answer, Request, Status
-from spanreel.playing import current_player, rebuild_error
+from spanreel.playing import current_player, opened, rebuild_error
 from spanreel.point import (
     Failure,
     HttpAnswer,
     HttpRequest,
     Kind,
+    Live,
     LiveRun,
     Outcome,
     Player,
@@ -216,7 +217,9 @@ def _open_tool(
         except BaseException as error:  # noqa: BLE001 - raised again where the call would have been
             passage.error = error
             return passage
-        if isinstance(answer, RecordedError):
+        if isinstance(answer, Live):
+            crossing.context = opened(crossing.context)
+        elif isinstance(answer, RecordedError):
             passage.error = _error_again(point, answer, arguments)
         elif answer is not None:
             _serve(passage, point, answer, arguments)

@@ -6,7 +6,6 @@ Frameworks, clients and protocols are tables of these; they import this module a
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
@@ -192,6 +191,11 @@ class RecordedError:
 
 
 @dataclass(frozen=True, slots=True)
+class Live:
+    """A replay lets a tool act on the world."""
+
+
+@dataclass(frozen=True, slots=True)
 class Point:
     """One place in a library where a boundary is.
 
@@ -329,16 +333,15 @@ class Player(Protocol):
         """The recorded answer to a model request; or the request to send instead, where the model is live."""
         ...
 
-    def going_live(self) -> AbstractContextManager[None]:
-        """Around the sending of a request that goes to the live model: the network is open to it."""
-        ...
-
     def hear_model(self, run: LiveRun | None, read: Callable[[], Answer | None]) -> None:
         """A live model has answered, or failed to (None)."""
         ...
 
-    def answer_tool(self, run: LiveRun | None, request: ToolRequest) -> ToolResult | RecordedError | None:
-        """The recorded answer of a tool, or its error; None lets the tool run (agents as tools, handoffs)."""
+    def answer_tool(self, run: LiveRun | None, request: ToolRequest) -> ToolResult | RecordedError | Live | None:
+        """The recorded answer of a tool, or its error; or Live, where the tool itself may act on the world.
+
+        None lets it run and meet recorded answers inside (agents as tools, handoffs).
+        """
         ...
 
     def refuse(self, what: str) -> None:

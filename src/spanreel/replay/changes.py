@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, HttpUrl, JsonValue, StringCon
 
 from spanreel.errors import ReplayRefused
 from spanreel.model import Json, Request
+from spanreel.replay.tool_policies import ToolPolicies
 
 ROOT: Final = "root"
 
@@ -92,9 +93,15 @@ class Changes(_Frozen):
     edits: tuple[Edit, ...] = ()
     from_turn: Annotated[int, Field(strict=True, ge=0)] | None = None
     input: str | None = None
+    tool_policy: ToolPolicies = ToolPolicies()
 
     def __bool__(self) -> bool:
         return self != Changes()
+
+    @property
+    def touches_models(self) -> bool:
+        """Whether the model will be asked live."""
+        return bool(self.overrides or self.edits) or self.from_turn is not None or self.input is not None
 
     def describe(self) -> list[str]:
         """What changes, a sentence each, for the report."""
@@ -103,7 +110,7 @@ class Changes(_Frozen):
             said.append(f"the model is live from turn {self.from_turn} on")
         if self.input is not None:
             said.append("another input than the recorded one")
-        return said
+        return said + (["tools are answered by the policies given"] if self.tool_policy != ToolPolicies() else [])
 
     @property
     def edited(self) -> Mapping[str, Json]:

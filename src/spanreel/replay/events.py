@@ -43,6 +43,8 @@ class Happening(StrEnum):
     """What the replay was told to change."""
     EDITED = "edited"
     """Answered with what the replay was told to answer in the place of the recording."""
+    UNANSWERED = "unanswered"
+    """No counterpart, and the agent was told so and went on."""
     MISSED = "missed"
     """No counterpart: nothing more is answered in this run."""
     REFUSED = "refused"
@@ -85,6 +87,8 @@ class Event:
     nearest: str | None = None
     ambiguous: bool = False
     redacted: bool = False
+    stale: bool = False
+    """Answered from the recording after something was written that was not as recorded."""
     skipped: tuple[str, ...] = ()
     uncompared: tuple[str, ...] = ()
     detail: str | None = None
@@ -139,8 +143,11 @@ def told(difference: Difference | None) -> Mapping[str, Json] | None:
 
 def describe(event: Event) -> str:
     """The event as a sentence: where, what, and what was there before."""
-    if event.happening is Happening.MISSED:
+    if event.happening in (Happening.MISSED, Happening.UNANSWERED):
         return _describe_miss(event)
+    if event.happening is Happening.LIVE and event.subject is Subject.TOOL:
+        why = ", since it is not in the recording" if event.reason else ""
+        return f"{where(event)} ran for real{why}"
     if event.happening is Happening.REFUSED:
         return f"{event.detail} would have gone past the replay"
     if event.happening is Happening.RUN_ENDED and event.difference is not None:
@@ -179,6 +186,8 @@ def _describe_miss(event: Event) -> str:
         nearest = f" (nearest recorded: {event.nearest})" if event.nearest else ""
         return f"{place} diverged at {_place(event)}: {contrast(event.difference)}{nearest}"
     sentences = {
+        "forbidden": "may not run: it changes something in the world, and no policy names it with side_effects = true",
+        "no_case": "fits none of the policy's cases",
         "exhausted": f"is made once more than it was recorded; {event.nearest} is used already",
         "too_early": f"was recorded as {event.nearest}, after calls that have not been made yet",
         "lossy": f"cannot be matched or served: the recording has {event.nearest} cut short",

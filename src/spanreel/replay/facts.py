@@ -25,6 +25,7 @@ class Facts:
     parents: dict[str, str] = field(default_factory=dict)
     live: set[str] = field(default_factory=set)
     """The root runs in which the model was live from some call on."""
+    live_tools: list[Event] = field(default_factory=list)
 
     def named(self, call_id: str) -> str:
         """A recorded call by name."""
@@ -69,6 +70,10 @@ def gather(recording: Recording, events: Sequence[Event]) -> Facts:
                 recording.cover(slot)
         elif event.happening is Happening.LIVE and event.subject is Subject.MODEL:
             facts.live.add(facts.root_of(event))
+        elif event.happening is Happening.LIVE:
+            facts.live_tools.append(event)
+            if event.recorded_id in facts.slots:
+                facts.slots[event.recorded_id].spent = True
         elif event.happening is Happening.MISSED:
             facts.misses.append(event)
             facts.stopped.add(facts.root_of(event))

@@ -13,7 +13,6 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -43,7 +42,6 @@ _programs: dict[int, frozenset[str]] = {}
 _watching = False
 _process = os.getpid()
 _asking = threading.local()
-_open: ContextVar[bool] = ContextVar("spanreel_network_open", default=False)
 
 
 def watch(player: Player, allow: Sequence[str] = ()) -> None:
@@ -85,16 +83,6 @@ def know(player: Player, host: str) -> None:
     """Let the name of a live model's host be looked up: event loops do that in threads of their own."""
     with _lock:
         _allowed[id(player)] = _allowed.get(id(player), frozenset()) | {(host, None)}
-
-
-@contextlib.contextmanager
-def opened() -> Iterator[None]:
-    """The network is open to what is called in the block, in its own thread or task: a live model is asked there."""
-    token = _open.set(True)
-    try:
-        yield
-    finally:
-        _open.reset(token)
 
 
 # -- what is seen ----------------------------------------------------------------------------------------------------
@@ -243,7 +231,7 @@ def _decide(address: Address) -> None:
         ConnectionRefusedError: it is telemetry.
     """
     players = playing.active_players()
-    if _open.get():
+    if playing.is_open():
         return
     if players and all(_is_allowed(address, _allowed.get(id(player), frozenset())) for player in players):
         return
@@ -265,7 +253,7 @@ def _decide_program(name: str) -> None:
     players = playing.active_players()
     frames = list(frames_of_call())
     modules = {frame.f_globals.get("__name__") for frame in frames}
-    if modules.intersection(LOOKING):
+    if modules.intersection(LOOKING) or playing.is_open():
         return
     allowed = players and all(name in _programs.get(id(player), frozenset()) for player in players)
     if allowed or modules.intersection(SERVERS):

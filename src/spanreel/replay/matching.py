@@ -17,6 +17,7 @@ from spanreel.replay.canonical import NOTHING, Difference, canonical_arguments, 
 from spanreel.replay.identity import forget_provider_fields, identity
 from spanreel.replay.placeholders import blur_json
 from spanreel.replay.recording import LOST, ModelSlot, Scope, Slot, ToolSlot, precedes
+from spanreel.snapshot import snapshot
 
 _NO_RESULT = (Status.UNFINISHED, Status.CANCELLED)
 
@@ -28,6 +29,14 @@ class Tier(StrEnum):
     """The same tool call id, and equal arguments."""
     EXACT = "exact"
     """Equal arguments, or an equal request."""
+    NORMALISED = "normalised"
+    """Arguments that are equal in the tool's normal form."""
+    POSITIONAL = "positional"
+    """The call that the model's answer asks for, with other arguments: only where a policy says so."""
+    STATIC = "static"
+    """A fixed answer of a policy."""
+    ELSEWHERE = "elsewhere"
+    """An equal call of another session."""
 
 
 class Reason(StrEnum):
@@ -45,6 +54,8 @@ class Reason(StrEnum):
     """The recording lost too much of the call to know it again, or of its result to serve it."""
     KEYLESS = "keyless"
     """It may be a recorded one: what would tell is a digest whose key is not here."""
+    NO_CASE = "no_case"
+    """None of the policy's fixed answers is for it."""
     NO_RESULT = "no_result"
     """The recording ended before the call did."""
 
@@ -79,7 +90,9 @@ class LiveTool:
     """A live tool call, as far as matching is concerned; ``runs`` where it is let through, and needs no result.
 
     ``apart``: made in another thread or task than its run, so that its place among the others is nobody's intention.
-    ``known`` are the ids of the keys whose digests can be compared, None where all can.
+    ``known`` are the ids of the keys whose digests can be compared, None where all can. ``form`` gives the text of
+    arguments in the tool's normal form; ``raw``: arguments are compared as they came, defaults not filled.
+    ``positional``: the recorded call of its id is it, whatever the arguments.
     """
 
     name: str
@@ -88,6 +101,9 @@ class LiveTool:
     runs: bool = False
     apart: bool = False
     known: frozenset[str] | None = None
+    form: Callable[[Json], str] | None = None
+    raw: bool = False
+    positional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,24 +136,33 @@ def first_match(attempts: Iterable[Callable[[], Match | Miss]]) -> Match | Miss:
 
 def match_tool(scope: Scope, live: LiveTool) -> Match | Miss:
     """Find a tool call's counterpart and use it up."""
-    schema = scope.schemas.get(live.name)
+    schema = None if live.raw else scope.schemas.get(live.name)
     arguments = canonical_arguments(live.arguments, schema)
     alike = [slot for slot in scope.tools if slot.call.name == live.name and not slot.covered]
-    key = text(arguments)
-    equal = [slot for slot in alike if not slot.lossy and slot.key(schema) == key]
+    key = _raw(live.arguments) if live.raw else text(arguments)
+    equal = [
+        slot
+        for slot in alike
+        if not slot.lossy and (_raw(slot.call.arguments) if live.raw else slot.key(schema)) == key
+    ]
     left = [slot for slot in equal if not slot.spent]
     named = [slot for slot in alike if live.call_id is not None and slot.call.call_id == live.call_id]
     by_id = [slot for slot in left if slot in named]
     if by_id:
         return _take_tool(scope, by_id[0], Tier.CALL_ID, live)
+    normal = [] if left or live.form is None else _equal_in_form(alike, schema, live.form, arguments)
     # An id that stands for one recorded call is that call; with other arguments it has become another one.
-    if len(named) == 1 and not named[0].spent:
+    if len(named) == 1 and not named[0].spent and named[0] not in normal:
+        if live.positional:
+            return _take_tool(scope, named[0], Tier.POSITIONAL, live)
         return _missed_tool(scope, named, arguments, live)
     if left:
         # Calls that are equal only since something was masked in them may have come in another order.
         rivals = [slot for slot in left if MASK in key or not precedes(left[0], slot)]
         ambiguous = any(slot.outcome != left[0].outcome for slot in rivals)
         return _take_tool(scope, left[0], Tier.EXACT, live, ambiguous=ambiguous)
+    if normal:
+        return _take_tool(scope, next((slot for slot in normal if slot in named), normal[0]), Tier.NORMALISED, live)
     if equal:
         return Miss(Reason.EXHAUSTED, equal[-1])
     renamed = [
@@ -148,6 +173,17 @@ def match_tool(scope: Scope, live: LiveTool) -> Match | Miss:
     if not alike and renamed:
         return Miss(Reason.DIVERGED, renamed[0], Difference("/name", renamed[0].call.name, live.name))
     return _missed_tool(scope, [slot for slot in alike if not slot.spent], arguments, live)
+
+
+def _raw(arguments: Any) -> str:
+    return text(snapshot(arguments).value)
+
+
+def _equal_in_form(
+    alike: Sequence[ToolSlot], schema: Json, form: Callable[[Json], str], arguments: Json
+) -> list[ToolSlot]:
+    key = form(arguments)
+    return [slot for slot in alike if not (slot.spent or slot.lossy) and form(slot.arguments(schema)) == key]
 
 
 def _take_tool(scope: Scope, slot: ToolSlot, tier: Tier, live: LiveTool, *, ambiguous: bool = False) -> Match | Miss:

@@ -10,7 +10,6 @@ import copy
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from typing import Any, NoReturn, TypeVar
@@ -18,10 +17,11 @@ from urllib.parse import urlsplit
 
 from spanreel import conventions as names
 from spanreel.errors import ReplayStop
-from spanreel.model import Answer, Fidelity, Json, Operation, Request, ToolKind
+from spanreel.model import Answer, Fidelity, Json, Operation, Request, Status, ToolKind
 from spanreel.point import (
     HttpAnswer,
     HttpRequest,
+    Live,
     LiveRun,
     ModelProtocol,
     RecordedError,
@@ -32,24 +32,41 @@ from spanreel.point import (
 )
 from spanreel.replay import guard
 from spanreel.replay.answers import edited_answer, model_answer, tool_answer
-from spanreel.replay.canonical import canonical, first_difference
+from spanreel.replay.canonical import canonical, canonical_arguments, first_difference, text
 from spanreel.replay.casting import Casting, Role
 from spanreel.replay.changes import ROOT, Changes, apply, overrides_of, url_of
 from spanreel.replay.events import REWORDED, Event, Happening, Subject, contrast, describe, told, without_secrets
 from spanreel.replay.lanes import Lane, current_lane
-from spanreel.replay.matching import LiveModel, LiveTool, Match, Miss, Reason, first_match, match_model, match_tool
+from spanreel.replay.matching import (
+    LiveModel,
+    LiveTool,
+    Match,
+    Miss,
+    Reason,
+    Tier,
+    first_match,
+    match_model,
+    match_tool,
+)
 from spanreel.replay.naming import name_of
 from spanreel.replay.outcome import compare_form, compare_outcome
 from spanreel.replay.placeholders import Placeholders, Redact, redact_request, redact_tool_arguments, redact_value
 from spanreel.replay.recorded_input import recorded_input
 from spanreel.replay.recording import ModelSlot, Recording, Slot, ToolSlot
-from spanreel.session import Run, Session
+from spanreel.replay.tool_policies import Choice, History, OnMiss, Passthrough, Static, choose, normalised
+from spanreel.session import Run, Session, ToolCall, load_sessions
 from spanreel.snapshot import snapshot
 
 Way = TypeVar("Way")
 
 RUNNING = (ToolKind.AGENT, ToolKind.HANDOFF)
 """Kinds of tool calls that run, and meet recorded answers inside."""
+
+FROM_HISTORY = Choice(History(), named=False)
+GENUINE = (Reason.DIVERGED, Reason.EXHAUSTED, Reason.UNKNOWN, Reason.NO_CASE)
+"""Why a call is not in the recording, where it is not the recording's fault."""
+FORBIDDEN = "forbidden"
+"""The reason of a miss whose tool may not run, since it is known to change something in the world."""
 
 
 class SessionPlayer:
@@ -71,6 +88,10 @@ class SessionPlayer:
         self._placeholders = placeholders or Placeholders()
         self._known = self._placeholders.known if self._placeholders.missing else None
         self.changes = changes or Changes()
+        self._policies = self.changes.tool_policy
+        self._others = [found for one in self._policies.sessions for found in load_sessions(one)]
+        self._stale: set[str] = set()
+        """The root runs in which something was written that was not as recorded."""
         self._live: set[str] = set()
         """The root runs in which the model is live by now."""
         self._on_event = on_event
@@ -175,10 +196,6 @@ class SessionPlayer:
                 return edited_answer(slot, str(self.changes.edited[slot.call.id]), protocol, asked)
         return model_answer(slot, found.attempt, protocol, asked)
 
-    def going_live(self) -> AbstractContextManager[None]:
-        """Around the sending of a request that goes to the live model."""
-        return guard.opened()
-
     def hear_model(self, run: LiveRun | None, read: Callable[[], Answer | None]) -> None:
         """A live model has answered, or failed to."""
         answer = read()
@@ -199,32 +216,147 @@ class SessionPlayer:
                 )
             )
 
-    def answer_tool(self, run: LiveRun | None, request: ToolRequest) -> ToolResult | RecordedError | None:
-        """The recorded outcome of a tool call; None lets agents as tools and handoffs run to meet theirs inside."""
+    def answer_tool(self, run: LiveRun | None, request: ToolRequest) -> ToolResult | RecordedError | Live | None:
+        """What answers a tool call, by its policy; None lets agents as tools and handoffs run and meet theirs inside."""
         runs = request.kind in RUNNING
         arguments, ways = request.arguments, self._placeholders.ways
         if ways:
             arguments = snapshot(arguments).value
         placed = [redact_tool_arguments(redact, request.name, arguments) for redact in ways] or [arguments]
+        choice = FROM_HISTORY if runs else choose(self._policies, request.name, canonical_arguments(placed[0]))
         with self._lock:
             self._check(run)
             apart = self._is_apart(run.id if run is not None else None)
             role = self._casting.find(run)
-            happening = Happening.LET_THROUGH if runs else Happening.SERVED
+            live = self._live_tool(request, choice, apart=apart, needs_result=isinstance(choice.policy, History))
             found = first_match(
-                partial(match_tool, role.scope, LiveTool(request.name, one, request.call_id, runs, apart, known))
+                partial(match_tool, role.scope, replace(live, arguments=one, known=known))
                 for one, known in self._with_known(placed)
             )
-            slot = self._decide(run, role, Event(happening, Subject.TOOL, role.path, request.name), found)
-            assert isinstance(slot, ToolSlot)
+            event = Event(Happening.LET_THROUGH if runs else Happening.SERVED, Subject.TOOL, role.path, request.name)
             if runs:
+                slot = self._decide(run, role, event, found)
+                assert isinstance(slot, ToolSlot)
                 self._casting.let_through(run, request, slot)
                 return None
-            self._casting.recording.cover(slot)
-            if slot.call.id in self.changes.edited:
-                self._edit(run, role, slot)
-                return ToolResult(copy.deepcopy(self.changes.edited[slot.call.id]))
-            return tool_answer(slot.call, imported=self.session.origin == "imported")
+            return self._by_policy(run, role, choice, request, canonical_arguments(placed[0]), event, found)
+
+    def _live_tool(self, request: ToolRequest, choice: Choice, *, apart: bool, needs_result: bool) -> LiveTool:
+        form = self._policies.normal_form(request.name)
+        positional = isinstance(choice.policy, History) and choice.policy.positional
+        return LiveTool(
+            request.name,
+            None,
+            request.call_id,
+            runs=not needs_result or request.kind in RUNNING,
+            apart=apart,
+            form=None if form is None else partial(normalised, form),
+            raw=self._policies.keys == "kitaru",
+            positional=positional and not self._policies.changes_the_world(request.name, request.side_effect),
+        )
+
+    def _by_policy(  # noqa: PLR0913 - what a decision is made of
+        self,
+        run: LiveRun | None,
+        role: Role,
+        choice: Choice,
+        request: ToolRequest,
+        arguments: Json,
+        event: Event,
+        found: Match | Miss,
+    ) -> ToolResult | RecordedError | Live:
+        """What answers a call of a tool that was matched, or was not."""
+        slot = found.slot if isinstance(found, Match) else None
+        policy = choice.policy
+        writes = self._policies.changes_the_world(request.name, request.side_effect)
+        blocked = slot is not None and slot.call.status is Status.BLOCKED
+        if isinstance(policy, Static) and not blocked:
+            case = next((case for case in policy.cases if case.fits(arguments)), None)
+            if case is not None:
+                self._note_write(run, writes)
+                recorded = slot.call.id if slot is not None else None
+                self._log(replace(event, recorded_id=recorded, tier=Tier.STATIC.value))
+                return (
+                    RecordedError("RuntimeError", case.error) if case.error else ToolResult(copy.deepcopy(case.result))
+                )
+            found = found if isinstance(found, Miss) else Miss(Reason.NO_CASE, found.slot)
+        elif isinstance(policy, Passthrough) and not blocked:
+            return self._run_live(run, role, choice, request, event, slot)
+        if isinstance(found, Miss):
+            return self._unmatched(run, role, choice, request, arguments, event, found)
+        stale = self._casting.root(run) in self._stale
+        taken = self._decide(run, role, replace(event, stale=stale), found)
+        assert isinstance(taken, ToolSlot)
+        self._casting.recording.cover(taken)
+        if taken.call.id in self.changes.edited:
+            self._note_write(run, writes)
+            self._edit(run, role, taken)
+            return ToolResult(copy.deepcopy(self.changes.edited[taken.call.id]))
+        return tool_answer(taken.call, imported=self.session.origin == "imported")
+
+    def _unmatched(  # noqa: PLR0913 - as above
+        self,
+        run: LiveRun | None,
+        role: Role,
+        choice: Choice,
+        request: ToolRequest,
+        arguments: Json,
+        event: Event,
+        miss: Miss,
+    ) -> ToolResult | RecordedError | Live:
+        """A call that the recording does not have; only a genuine miss reaches what the policy says of one."""
+        if miss.reason in GENUINE:
+            elsewhere = self._elsewhere(choice, request.name, arguments)
+            if elsewhere is not None:
+                self._log(replace(event, tier=Tier.ELSEWHERE.value))
+                return tool_answer(elsewhere, imported=True)
+            if choice.on_miss is OnMiss.PASSTHROUGH:
+                return self._run_live(run, role, choice, request, event, None, miss)
+            if choice.on_miss is OnMiss.ERROR_RESULT:
+                self._note_write(run, self._policies.changes_the_world(request.name, request.side_effect))
+                said = describe(_missed(event, miss))
+                self._log(replace(_missed(event, miss), happening=Happening.UNANSWERED))
+                return ToolResult(f"error: {said}")
+        self._decide(run, role, event, miss)
+        raise AssertionError("a miss ends the run")
+
+    def _run_live(  # noqa: PLR0913 - as above
+        self,
+        run: LiveRun | None,
+        role: Role,
+        choice: Choice,
+        request: ToolRequest,
+        event: Event,
+        slot: Slot | None,
+        miss: Miss | None = None,
+    ) -> Live:
+        writes = self._policies.changes_the_world(request.name, request.side_effect)
+        if not choice.may_run(changes_the_world=writes):
+            self._miss(run, replace(event, happening=Happening.MISSED, recorded_id=role.recorded_id, reason=FORBIDDEN))
+        self._note_write(run, writes)
+        recorded = slot.call.id if slot is not None else None
+        reason = miss.reason.value if miss is not None else None
+        self._log(replace(event, happening=Happening.LIVE, recorded_id=recorded, reason=reason))
+        return Live()
+
+    def _elsewhere(self, choice: Choice, name: str, arguments: Json) -> ToolCall | None:
+        """The newest equal call that succeeded, in the other sessions that the policy looks into."""
+        if not isinstance(choice.policy, History) or choice.policy.scope == "baseline":
+            return None
+        key = text(arguments)
+        equal = [
+            call
+            for session in self._others
+            for one in session.runs
+            for call in one.tool_calls()
+            if call.name == name and call.status is Status.OK and text(canonical_arguments(call.arguments)) == key
+        ]
+        return max(equal, key=lambda call: call.started_at or "", default=None)
+
+    def _note_write(self, run: LiveRun | None, writes: bool) -> None:
+        """What the recording says after a write that was not as recorded may not be so any more."""
+        if writes:
+            self._stale.add(self._casting.root(run))
 
     # -- changing ------------------------------------------------------------------------------------------------------
 
@@ -232,7 +364,7 @@ class SessionPlayer:
         self, run: LiveRun | None, role: Role, protocol: ModelProtocol, request: HttpRequest, read: Request
     ) -> HttpRequest | None:
         """What to send, where the model is live from here on or by now: the request as it is to be; None where not."""
-        if not self.changes:
+        if not self.changes.touches_models:
             return None
         root, path = self._casting.root(run), role.path if role.run is not None else ROOT
         overrides = overrides_of(self.changes, path, read.model, role.principal)

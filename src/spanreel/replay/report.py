@@ -47,6 +47,7 @@ def to_text(report: Report) -> str:
         )
     if report.uncompared:
         lines.append(f"  unseen    not whole in the recording, so not compared: {', '.join(report.uncompared)}")
+    lines += _listed("live", report.live_tools)
     lines += _listed("changed", report.changed)
     lines += _listed("redacted", [f"{name} was served with a redacted result" for name in report.redacted])
     lines += _listed("note", report.notes)

@@ -43,7 +43,8 @@ def enter(player: Player, allow: Sequence[str] = ()) -> None:
     Raises:
         NotIntercepted: an HTTP client is loaded whose requests would go past the replay.
     """
-    _set_up(live=bool(getattr(player, "changes", None)))
+    changes = getattr(player, "changes", None)
+    _set_up(live=changes is not None and changes.touches_models)
     missed = not_intercepted()
     if missed:
         _take_down()

@@ -88,6 +88,10 @@ class Report:
     uncompared: Mapping[str, int]
     runs: tuple[RunOutcome, ...]
     tokens: Mapping[str, Mapping[str, int]]
+    live_tools: tuple[str, ...] = ()
+    """The tool calls that ran for real: each effect that the replay had on the world."""
+    stale: tuple[str, ...] = ()
+    """The calls answered from the recording after a write that was not as recorded."""
     changed: tuple[str, ...] = ()
     """What the replay was told to change, and what came of it."""
     notes: tuple[str, ...] = ()
@@ -107,6 +111,7 @@ def judge(session: Session, run: Run | None, events: Sequence[Event], complaints
     unused = [slot for slot in left if _required(slot) and facts.root(slot.run) not in facts.stopped]
     order = _order(facts)
     ambiguous = tuple(_sorted(facts.named(event.recorded_id or "") for event in facts.served if event.ambiguous))
+    stale = tuple(dict.fromkeys(facts.named(event.recorded_id or "") for event in facts.served if event.stale))
     runs = _outcomes(facts)
     failures = [
         *(describe(event) for event in facts.misses if not _inconclusive(facts, event)),
@@ -129,6 +134,9 @@ def judge(session: Session, run: Run | None, events: Sequence[Event], complaints
             f"{name} had an equal call beside it with another outcome; which is which cannot be told"
             for name in ambiguous
         ),
+        *(describe(event) for event in events if event.happening is Happening.UNANSWERED),
+        *(describe(event) for event in facts.live_tools if event.reason),
+        *(f"{name} was answered from the recording after a write that was not as recorded" for name in stale),
         *(
             f"the outcome of {event.path} cannot be compared: the key of its digests is not here"
             for event in events
@@ -159,6 +167,8 @@ def judge(session: Session, run: Run | None, events: Sequence[Event], complaints
         uncompared=dict(sorted(uncompared.items())),
         runs=tuple(runs),
         tokens=_tokens(facts),
+        live_tools=tuple(describe(event) for event in facts.live_tools),
+        stale=stale,
         changed=_changed(facts),
         notes=tuple(
             dict.fromkeys(_sorted(event.detail or "" for event in events if event.happening is Happening.NOTED))
