@@ -10,6 +10,7 @@ from typing import Any
 
 from spanreel import conventions as names
 from spanreel.model import (
+    Error,
     ErrorCategory,
     Fidelity,
     Json,
@@ -234,17 +235,21 @@ def _without_line_end(message: Message) -> Message:
 
 def _read_tool(span: RawSpan, record: ToolRecord) -> ToolRecord:
     schema, _ = values.decode(span.attributes.get("gen_ai.tool.json_schema"))
+    result = bedrock.read_result(record.result)
     error = record.error
     if error is not None and error.type == "error":
-        error = replace(error, type="tool_error", category=ErrorCategory.TOOL)
+        error = replace(error, type="tool_error")
+    if error is None and values.text(span.attributes, "gen_ai.tool.status", "tool.status") == "error":
+        # Of old releases, whose span does not fail with the tool.
+        error = Error(ErrorCategory.TOOL, "tool_error", result if isinstance(result, str) else None)
     target = record.arguments.get("agent_name") if isinstance(record.arguments, dict) else None
     handoff = record.name == _HANDOFF and isinstance(target, str)
     return replace(
         record,
-        result=bedrock.read_result(record.result),
+        result=result,
         parameters=schema if isinstance(schema, dict) else None,
         error=error,
-        status=Status.CANCELLED if _cancelled(span) else record.status,
+        status=Status.CANCELLED if _cancelled(span) else values.status_of(error),
         kind=ToolKind.HANDOFF if handoff else record.kind,
         target=target if handoff else record.target,
     )

@@ -105,14 +105,25 @@ def gather(spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> tuple[list[RawSp
     by_id = {span.span_id: span for span in spans}
     parents = {identity: _parent(span, by_id) for identity, span in by_id.items()}
     starts = {span.span_id for span in spans if _starts_team(span)}
-    for span in spans:
+    ordered = sorted(spans, key=lambda span: span.start)
+    for span in ordered:  # so that the way up stays short, however long they talk
         if span.attributes.get(names.OPERATION) == names.INVOKE_AGENT and speaks(span):
             # An agent answers to its team, not to whoever spoke before it.
             homes = (above for above in _above(span.span_id, parents) if above in starts or _is_tool(by_id[above]))
             home = next(homes, None)
             parents[span.span_id] = home if home in starts else parents[span.span_id]
-    added = _read_messages(sorted(spans, key=lambda span: span.start), parents, starts)
-    return [_placed(span, parents, added) for span in spans], list(logs)
+    added = _read_messages(ordered, parents, starts)
+    for span in spans:
+        if _is_tool(span) and speaks(span):
+            home = next((above for above in _above(span.span_id, parents) if _SAID in added.get(above, {})), None)
+            identity = values.text(span.attributes, names.TOOL_CALL_ID)
+            added[span.span_id] = messages.read_tool_call(added[home][_SAID], identity) if home is not None else {}
+    ends: dict[str, int] = {}
+    for span in spans:
+        for above in _above(span.span_id, parents):
+            if above in starts:
+                ends[above] = max(ends.get(above, 0), span.end)
+    return [_placed(span, parents, added, ends.get(span.span_id, span.end)) for span in spans], list(logs)
 
 
 def _parent(span: RawSpan, by_id: Mapping[str, RawSpan]) -> str | None:
@@ -205,13 +216,18 @@ def _hear(span: RawSpan, team: _Team, agents: list[str], added: dict[str, dict[s
         team.said.append({"error": told["error"]})
 
 
-def _placed(span: RawSpan, parents: Mapping[str, str | None], added: Mapping[str, dict[str, Json]]) -> RawSpan:
+def _placed(
+    span: RawSpan, parents: Mapping[str, str | None], added: Mapping[str, dict[str, Json]], end: int
+) -> RawSpan:
+    """The span in its place; a team's run ends with the last that came of its start, not when that was handed over."""
     parent = parents.get(span.span_id, span.parent_id)
     more = dict(added.get(span.span_id, {}))
-    if more:
+    if _SAID in more or _TOLD in more:
         key = _RUNTIME_KEY.search(str(span.attributes.get("messaging.destination") or ""))
         if key is not None and key.group(1) not in _NO_SESSION:
             more[names.CONVERSATION_ID] = key.group(1)
     if parent == span.parent_id and not more:
         return span
-    return replace(span, parent_id=parent, attributes={**span.attributes, **more})
+    return replace(
+        span, parent_id=parent, end=max(end, span.end) if span.end else 0, attributes={**span.attributes, **more}
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from spanreel import conventions as names
 from spanreel.model import Json, Message
 from spanreel_collector.dialects import values
 from spanreel_collector.dialects.content import messages as content
@@ -44,6 +45,20 @@ def read_rounds(told: list[Json]) -> tuple[Message, ...]:
             facts = None if kind in _OWN_WORDS else _facts(item)
             found.append({"role": "assistant", "parts": _parts(item), content.FACTS: facts})
     return tuple(found)
+
+
+def read_tool_call(told: Json, identity: str | None) -> dict[str, Json]:
+    """The arguments and the result of the call of this id, under the conventions' names."""
+    found: dict[str, Json] = {}
+    for item in told if isinstance(told, list) and identity else []:
+        kind = item.get("type") if isinstance(item, dict) else None
+        for call in _list(item) if kind == "ToolCallRequestEvent" else []:
+            if call.get("id") == identity and "arguments" in call:
+                found[names.TOOL_CALL_ARGUMENTS] = call["arguments"]
+        for answer in _list(item) if kind == "ToolCallExecutionEvent" else []:
+            if answer.get("call_id") == identity and "content" in answer:
+                found[names.TOOL_CALL_RESULT] = answer["content"]
+    return found
 
 
 def _is_chat(item: dict[str, Any]) -> bool:
