@@ -138,9 +138,11 @@ def _signal_of(data: bytes, item: _Slice) -> Signal:
     if (1, _FIXED64) in fields or (11, _FIXED64) in fields:
         return "logs"
     first = fields.get((1, _LENGTH))
-    if first is not None and first.end - first.start == 16 and (2, _LENGTH) in fields:
-        return "traces"
-    return "metrics" if first is not None and any((n, _LENGTH) in fields for n in _METRIC_DATA) else "traces"
+    if first is not None and any((number, _LENGTH) in fields for number in _METRIC_DATA):
+        # A span without times, or a metric whose name is as long as an id: letters are no id.
+        named = first.of(data)
+        return "traces" if len(named) == 16 and not named.isascii() else "metrics"
+    return "traces"
 
 
 # -- what is decoded -------------------------------------------------------------------------------------------------
