@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -13,6 +14,7 @@ from spanreel_collector.sources.files import Piece
 
 JAEGER_TOKEN, PHOENIX_TOKEN = "JAEGER_TOKEN", "PHOENIX_API_KEY"
 _BACKENDS = ("jaeger:", "phoenix:")
+_USER = re.compile("//[^/@]*@")
 _WEEK = timedelta(days=7)
 _TRACES = 200
 """Traces of Jaeger's that are asked for at a time; its API has no pages."""
@@ -47,15 +49,16 @@ def fetch_pieces(source: str, wanted: Wanted, passed: Callable[[int], None] | No
     backend, _, address = source.partition(":")
     pages = _jaeger_pages if backend == "jaeger" else _phoenix_pages
     headers = token_headers(JAEGER_TOKEN if backend == "jaeger" else PHOENIX_TOKEN)
+    name = f"{backend}:{_USER.sub('//', address)}"
     number = 0
     try:
         with Client(address, headers) as client:
             for number, page in enumerate(pages(client, wanted), 1):
                 if passed is not None:
                     passed(len(page))
-                yield Piece(f"{source}:{number}", page)
+                yield Piece(f"{name}:{number}", page)
     except FetchError as error:
-        yield Piece(f"{source}:{number + 1}", b"", problem=str(error))
+        yield Piece(f"{name}:{number + 1}", b"", problem=str(error))
 
 
 # -- Jaeger ----------------------------------------------------------------------------------------------------------
