@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -121,3 +122,21 @@ def test_every_field_of_a_record_is_looked_at() -> None:
     assert note(run).fidelity == {"input": Fidelity.TRUNCATED, "arguments": Fidelity.TRUNCATED}
     for whole in (ToolRecord(name="t", arguments={"a": 1}), TurnRecord("r", 0)):
         assert note(whole) is whole
+
+
+def test_the_search_is_linear_in_the_text() -> None:
+    for piece in (
+        "[REDACTED ",
+        "REDACTED ",
+        "[Scrubbed due to ",
+        "<redacted due to ",
+        "…[truncated",
+        "***REDACTED",
+        "A_",
+    ):
+        times = []
+        for count in (2000, 20_000):
+            start = time.perf_counter()
+            find_loss("[" + piece * count)
+            times.append(time.perf_counter() - start)
+        assert times[1] < max(times[0] * 60, 0.5), piece

@@ -426,6 +426,18 @@ def test_what_an_exporter_raises_is_logged_without_what_it_quotes(caplog: pytest
     assert SECRET not in caplog.text
 
 
+def test_settings_that_cannot_be_read_are_named_without_their_credentials(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from spanreel.wrapping import start_recording
+
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://user:{SECRET}@host:port/")
+    start_recording()
+    said = caplog.text + capsys.readouterr().err
+    assert "nothing is recorded" in said
+    assert SECRET not in said
+
+
 def test_a_file_holds_no_more_than_the_wire(tmp_path: Path) -> None:
     provider = TracerProvider(shutdown_on_exit=False)
     exporter = spanreel.RedactingExporter(FileExporter(str(tmp_path / "spans.jsonl")), settings=Settings())

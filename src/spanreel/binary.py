@@ -65,18 +65,19 @@ def without_binary_text(text: str, keep: Keep | None = None) -> str:
 
 def _known(text: str, keep: Keep | None) -> str:
     """The text with stand-ins, found out once; whoever keeps contents has to meet them each time."""
-    if not _may_hold(text):
-        return text
-    found = _looked_at.find(text) if keep is None else None
-    if found is None:
-        found = _string(text, keep)
-        _looked_at.keep(text, found if found is not text else _CLEAN)
-        return found
+    if len(text) < _WORTH_KNOWING:
+        return _string(text, keep) if _may_hold(text) else text
+    found = _looked_at.find(text)
+    if found is None or (found is not _CLEAN and keep is not None):
+        found = _string(text, keep) if _may_hold(text) else text
+        _looked_at.keep(text, _CLEAN if found is text else found)
     return text if found is _CLEAN else found
 
 
 _looked_at: Memory[str] = Memory(KNOWN_BYTES)
 _CLEAN: Final = ""
+_WORTH_KNOWING: Final = 64
+"""Characters from which on looking up is cheaper than looking."""
 
 
 def _may_hold(text: str) -> bool:

@@ -171,12 +171,12 @@ _LOST: Final = re.compile(
 _REDACTED: Final = re.compile(
     r"""
       __REDACTED__ | __MASKED__                                      # OpenInference
-    | \[Scrubbed\ due\ to\b[^\]]*\]                                  # Logfire
-    | \[[A-Z0-9_ ]*REDACTED[\w:. -]*\]                            # [REDACTED], [EMAIL_REDACTED], [REDACTED:email]
-    | <[A-Z0-9_ ]*REDACTED[\w:. -]*>
+    | \[Scrubbed\ due\ to\b[^\]]{0,200}\]                           # Logfire
+    | \[[A-Z0-9_ ]{0,40}REDACTED[\w:. -]{0,60}\]                # [EMAIL_REDACTED], [REDACTED:email]
+    | <[A-Z0-9_ ]{0,40}REDACTED[\w:. -]{0,60}>
     | \*{3,}\s?REDACTED\s?\*{3,} | \bREDACTED_[A-Z]+\b
     | \[(?:Filtered|FILTERED)\]                                      # Sentry, Rails
-    | <redacted\ due\ to\ [^>]*>                                     # Langfuse: a mask function that failed
+    | <redacted\ due\ to\ [^>]{0,200}>                                     # Langfuse: a mask function that failed
     """,
     re.VERBOSE,
 )

@@ -154,7 +154,9 @@ def start_recording(tracer_provider: Any = None) -> None:
         settings = read_settings()
         instrument(tracer_provider=tracer_provider, settings=settings)
     except SettingsError as error:
-        say(f"spanreel: nothing is recorded: {error}")
+        from spanreel.redaction import redact_text  # noqa: PLC0415 - as below
+
+        say(f"spanreel: nothing is recorded: {redact_text(str(error))}")
         return
     if settings.log is not Log.OFF and settings.capture is not Capture.OFF:
         from spanreel.exporters import describe  # noqa: PLC0415 - who is told nothing need not pay for the words
