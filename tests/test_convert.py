@@ -152,16 +152,17 @@ def test_a_document_printed_for_people_is_one_document(traces: Path) -> None:
     assert convert_files([str(traces)]).sessions == expected.sessions[:1]
 
 
-def test_a_session_document_is_told_from_traces(
+def test_a_session_document_converts_to_itself_and_traces_are_no_session(
     traces: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     documents = tmp_path / "documents"
     assert run(traces, "--out", f"{documents}{os.sep}") == 0
     capsys.readouterr()
-    one = min(documents.iterdir())
-    assert run(one) == 1
-    said = "a session document, which is converted already: spanreel show and replay take it"
-    assert capsys.readouterr().err.splitlines()[2:] == [f"    {one}:1: {said}"]
+    known = min(documents.iterdir())
+    assert run(known) == 0
+    (again,) = json.loads(capsys.readouterr().out)
+    first = json.loads(known.read_text(encoding="utf-8"))
+    assert {**again, "source": None} == {**first, "source": None}
     with pytest.raises(SessionError, match="these are traces, not a session; first: spanreel convert FILE"):
         load_sessions(traces)
 

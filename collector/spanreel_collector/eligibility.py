@@ -176,7 +176,8 @@ def _judge_run(run: Run, place: str, lost: tuple[Fidelity, ...]) -> Iterator[Obs
 def _judge_model_call(call: ModelCall, place: str, lost: tuple[Fidelity, ...]) -> Iterator[Obstacle]:
     if call.status is Status.UNFINISHED:
         yield Obstacle("model call unfinished", place, "the model call never finished")
-    if all(call.fidelity.get(field) is Fidelity.RECONSTRUCTED for field in ("input", "output")):
+    told = all(call.fidelity.get(field) is Fidelity.RECONSTRUCTED for field in ("input", "output"))
+    if told and (call.usage is None or call.fidelity.get("usage") is Fidelity.ABSENT):
         reason = "no span tells of this model call, only what stands around it: a live request cannot be known again"
         yield Obstacle("model call without a span", place, reason, _MODELS)
     for field in ("input", "instructions"):

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from dataclasses import replace
 
 from spanreel.conventions import SECOND_VIEW
-from spanreel.model import ModelRecord, Record, RunRecord, ToolRecord, TurnRecord
+from spanreel.model import ModelRecord, Record, RunRecord, ToolKind, ToolRecord, TurnRecord
 from spanreel_collector.facts import merge_sessions
 from spanreel_collector.merging import fill_model, fill_run, fill_tool, has_answer
 from spanreel_collector.trace import Forest, Placed, Trace, moved
@@ -92,7 +92,7 @@ def fold_nested_tools(trace: Trace) -> Trace:
         outer = next(forest.records_above(placed), None)
         if not isinstance(placed.record, ToolRecord) or outer is None or not isinstance(outer.record, ToolRecord):
             continue
-        if placed.record.name == outer.record.name and placed.id != outer.id:
+        if _one_tool(placed.record, outer.record) and placed.id != outer.id:
             target = _survivor(outer.id, gone)
             base = fuller.get(target, forest.by_id[target])
             # Ours says all there is to say.
@@ -101,6 +101,11 @@ def fold_nested_tools(trace: Trace) -> Trace:
             fuller[target] = replace(base, record=record)
             gone[placed.id] = target
     return moved(tuple(fuller.get(placed.id, placed) for placed in trace if placed.id not in gone), gone)
+
+
+def _one_tool(inner: ToolRecord, outer: ToolRecord) -> bool:
+    """Whether two tools are one; what an MCP server calls its tool, its clients put the server's name before."""
+    return inner.name == outer.name or (inner.kind is ToolKind.MCP and outer.name.endswith(f"_{inner.name}"))
 
 
 def fold_native_runs(trace: Trace) -> Trace:

@@ -43,6 +43,9 @@ def fill_tool(record: Record | None, other: ToolRecord) -> Record | None:
         return record
     fidelity = dict(record.fidelity)
     taken: dict[str, Any] = {}
+    if fidelity.get("result") is Fidelity.ABSENT and record.error is None and other.error is not None:
+        # A server's failure may be an answer like any other to its client.
+        taken = {"error": other.error, "status": other.status}
     for field in ("arguments", "result"):
         if fidelity.get(field) is Fidelity.ABSENT and other.fidelity.get(field) is not Fidelity.ABSENT:
             taken[field] = getattr(other, field)

@@ -8,6 +8,8 @@ from typing import Protocol
 
 from spanreel.model import Record
 from spanreel_collector.dialects import (
+    anthropic_sdk,
+    anvia,
     autogen,
     claude_code,
     crewai_own,
@@ -18,6 +20,7 @@ from spanreel_collector.dialects import (
     langsmith,
     litellm,
     mastra,
+    mcp,
     mlflow,
     openai_agents_contrib,
     openinference,
@@ -57,7 +60,10 @@ DIALECTS: tuple[Dialect, ...] = (
     openai_agents_contrib,
     claude_code,
     kitaru,
+    anvia,
     mastra,
+    mcp,
+    anthropic_sdk,
     vercel,
     vercel_otel,
     pydantic_ai,
@@ -78,6 +84,8 @@ OF_THE_CONVENTIONS: tuple[Dialect, ...] = (
     litellm,
     openai_agents_contrib,
     mastra,
+    mcp,
+    anthropic_sdk,
     vercel_otel,
     strands,
     google_adk,
@@ -101,6 +109,7 @@ class Gatherer(Protocol):
 GATHERERS: tuple[Gatherer, ...] = (
     claude_code,
     mastra,
+    anvia,
     autogen,
 )
 

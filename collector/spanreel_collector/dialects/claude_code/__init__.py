@@ -35,6 +35,7 @@ __all__ = ["NAME", "gather", "read", "speaks", "trace_of"]
 
 NAME = "claude_code"
 
+_REQUEST_FIELDS = ("speed", "query_source", "effort", "llm_request.context", "system_reminders")
 _SUBAGENTS = ("Task", "Agent")
 _REJECTED = ("reject", "denied", "deny")
 
@@ -95,7 +96,7 @@ def _read_model(span: RawSpan) -> ModelRecord:
             messages=messages,
             instructions=content.instructions(span),
             tools=tools,
-            provider_fields=_present(attributes, "speed", "query_source", "effort", "llm_request.context"),
+            provider_fields=_present(attributes, *_REQUEST_FIELDS),
         )
     else:
         tools_state = Fidelity.WHOLE

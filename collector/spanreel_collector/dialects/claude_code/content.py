@@ -40,11 +40,15 @@ def prompt(attributes: Attributes) -> str | None:
 
 
 def new_context(attributes: Attributes) -> tuple[tuple[Message, ...], Fidelity]:
-    """The messages that were added since the request before: ``[USER]`` and ``[TOOL RESULT: id]`` sections."""
+    """The messages that were added since the request before: ``[USER]`` and ``[TOOL RESULT: id]`` sections.
+
+    They are a rendering of the request's. Reminders that the request had among them are told apart, where no one knows.
+    """
     text = values.text(attributes, "new_context")
     if text is None:
         return (), Fidelity.ABSENT
-    state = losses.state(text)
+    reminded = values.integer(attributes, "system_reminders_count") or 0
+    state = losses.graver(losses.state(text), Fidelity.TRUNCATED if reminded else Fidelity.RECONSTRUCTED)
     found = []
     for section in _sections(_CUT.sub("", text)):
         heading = _SECTION.match(section)
