@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from spanreel.detectors.finding import PLACEHOLDER
 from spanreel.errors import SettingsError
 
 ANY = "*"
@@ -46,11 +48,17 @@ def unreached(places: Iterable[Place[What]], text: str) -> What | None:
 
     It holds for the whole text where it would hold for all of it, or where the text names what is looked for.
     """
+    bare = PLACEHOLDER.sub("", text)
     for place in places:
         names = [name for name in place.steps if name not in (ANY, DEEP)]
-        if not names or any(name.lower() in text.lower() for name in names):
+        if not names or any(_names(bare, name) for name in names):
             return place.what
     return None
+
+
+def _names(text: str, name: str) -> bool:
+    """Whether the name stands in the text, as a word of it."""
+    return re.search(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", text, re.IGNORECASE) is not None
 
 
 def pointer_steps(pointer: str) -> tuple[str, ...]:

@@ -66,7 +66,7 @@ class Policy:
     @property
     def thorough(self) -> bool:
         """Whether rules of the user's own have to be looked for in JSON text that detectors find nothing in."""
-        return bool(self.keys or self.tools)
+        return bool(self.keys or self.tools) or self.shortest < _SHORTEST
 
     def judge(self, name: str) -> Decision | None:
         """What becomes of a value under this name."""

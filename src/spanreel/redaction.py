@@ -137,7 +137,7 @@ def header(policy: Policy, key_ids: Iterable[str]) -> str:
 
 
 def _attribute(name: str, value: Any, walk: Walk, places: Places) -> Any:
-    if places and name in _JSON_VALUES and isinstance(value, str):
+    if name in _JSON_VALUES and isinstance(value, str) and (places or value[:1] not in {"{", "[", '"'}):
         try:
             decoded = json_text.decode(value)
         except ValueError:

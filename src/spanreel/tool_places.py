@@ -31,7 +31,7 @@ _FLAT_ARGUMENTS: Final = ".function.arguments"
 def tool_places(value: Mapping[Any, Any], policy: Policy, calls: Mapping[str, str] = _NO_CALLS) -> dict[str, Places]:
     """The places inside the members of an object, where it is a call of a tool or an answer of one."""
     tool = value.get("name")
-    if value.get("type") in _ANSWERS or value.get("role") in _ANSWERS:
+    if any(isinstance(kind := value.get(key), str) and kind in _ANSWERS for key in ("type", "role")):
         call_id = next((value[key] for key in _IDS if isinstance(value.get(key), str)), None)
         tool = tool if isinstance(tool, str) else calls.get(call_id) if call_id is not None else None
         return {key: _into_blocks(policy.enter_tool(tool, "result"), value[key]) for key in _RESULTS if key in value}

@@ -7,6 +7,7 @@ it is.
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -180,8 +181,22 @@ def _string(text: str, walk: Walk, places: Places, name: str) -> Any:
     if redacted is not decoded:
         return json_text.encode(redacted)
     # A key that stands twice: decoding shows its last value only, and writing it again drops the others.
-    again = json_text.encode(decoded)
-    return text if again == text or examine_text(text, walk) is text else again
+    return json_text.encode(decoded) if _repeats_a_key(text) else text
+
+
+def _repeats_a_key(text: str) -> bool:
+    """Whether an object in a JSON text has a key twice."""
+    repeated = False
+
+    def look(pairs: list[tuple[str, Any]]) -> None:
+        nonlocal repeated
+        repeated = repeated or len({key for key, _ in pairs}) < len(pairs)
+
+    try:
+        json.loads(text, object_pairs_hook=look)
+    except (ValueError, RecursionError):
+        return True
+    return repeated
 
 
 def _prose(text: str, walk: Walk, places: Places, name: str) -> Any:
