@@ -8,6 +8,7 @@ from typing import Protocol
 
 from spanreel.model import Record
 from spanreel_collector.dialects import (
+    agent_framework,
     anthropic_sdk,
     anvia,
     autogen,
@@ -25,6 +26,7 @@ from spanreel_collector.dialects import (
     openai_agents_contrib,
     openinference,
     pydantic_ai,
+    semantic_kernel,
     spanreel,
     strands,
     traceloop,
@@ -70,6 +72,8 @@ DIALECTS: tuple[Dialect, ...] = (
     strands,
     google_adk,
     autogen,
+    semantic_kernel,
+    agent_framework,
     traceloop,
     genai,
     openinference,
@@ -90,6 +94,8 @@ OF_THE_CONVENTIONS: tuple[Dialect, ...] = (
     strands,
     google_adk,
     autogen,
+    semantic_kernel,
+    agent_framework,
     traceloop,
 )
 
