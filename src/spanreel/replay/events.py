@@ -20,6 +20,8 @@ from spanreel.replay.canonical import Difference, Nothing
 SHOWN: Final = 96
 """Characters of a value that a sentence shows."""
 
+FORBIDDEN: Final = "forbidden"
+"""The reason of a miss whose tool may not run, since it is known to change something in the world."""
 REWORDED: Final = "reworded"
 """The reason of a run's end that differs in words only, where a live model has answered."""
 

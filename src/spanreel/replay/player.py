@@ -13,11 +13,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NoReturn, TypeVar
-from urllib.parse import urlsplit
 
 from spanreel import conventions as names
 from spanreel.errors import ReplayStop
-from spanreel.model import Answer, Fidelity, Json, Operation, Request, Status, ToolKind
+from spanreel.model import Answer, Fidelity, Json, Operation, ToolKind
 from spanreel.point import (
     HttpAnswer,
     HttpRequest,
@@ -32,18 +31,18 @@ from spanreel.point import (
 )
 from spanreel.replay import guard
 from spanreel.replay.answers import edited_answer, model_answer, tool_answer
-from spanreel.replay.canonical import canonical, canonical_arguments, first_difference, text
+from spanreel.replay.canonical import canonical, canonical_arguments, first_difference
 from spanreel.replay.casting import Casting, Role
-from spanreel.replay.changes import ROOT, Changes, apply, overrides_of, url_of
+from spanreel.replay.changes import Changes
 from spanreel.replay.events import REWORDED, Event, Happening, Subject, contrast, describe, told, without_secrets
 from spanreel.replay.lanes import Lane, current_lane
+from spanreel.replay.live_models import LiveModels
 from spanreel.replay.matching import (
     LiveModel,
     LiveTool,
     Match,
     Miss,
     Reason,
-    Tier,
     first_match,
     match_model,
     match_tool,
@@ -51,10 +50,10 @@ from spanreel.replay.matching import (
 from spanreel.replay.naming import name_of
 from spanreel.replay.outcome import compare_form, compare_outcome
 from spanreel.replay.placeholders import Placeholders, Redact, redact_request, redact_tool_arguments, redact_value
-from spanreel.replay.recorded_input import recorded_input
 from spanreel.replay.recording import ModelSlot, Recording, Slot, ToolSlot
-from spanreel.replay.tool_policies import Choice, History, OnMiss, Passthrough, Static, choose, normalised
-from spanreel.session import Run, Session, ToolCall, load_sessions
+from spanreel.replay.rulings import Asked, missed, rule
+from spanreel.replay.tool_policies import Choice, History, choose, normalised
+from spanreel.session import Run, Session, load_sessions
 from spanreel.snapshot import snapshot
 
 Way = TypeVar("Way")
@@ -63,10 +62,6 @@ RUNNING = (ToolKind.AGENT, ToolKind.HANDOFF)
 """Kinds of tool calls that run, and meet recorded answers inside."""
 
 FROM_HISTORY = Choice(History(), named=False)
-GENUINE = (Reason.DIVERGED, Reason.EXHAUSTED, Reason.UNKNOWN, Reason.NO_CASE)
-"""Why a call is not in the recording, where it is not the recording's fault."""
-FORBIDDEN = "forbidden"
-"""The reason of a miss whose tool may not run, since it is known to change something in the world."""
 
 
 class SessionPlayer:
@@ -92,8 +87,7 @@ class SessionPlayer:
         self._others = [found for one in self._policies.sessions for found in load_sessions(one)]
         self._stale: set[str] = set()
         """The root runs in which something was written that was not as recorded."""
-        self._live: set[str] = set()
-        """The root runs in which the model is live by now."""
+        self._models = LiveModels(session, self.changes)
         self._on_event = on_event
         self._events: list[Event] = []
         self._stopped: dict[str, str] = {}
@@ -127,7 +121,12 @@ class SessionPlayer:
             self._log(
                 Event(Happening.RUN_STARTED, Subject.RUN, role.path, run.agent.name, recorded_id=role.recorded_id)
             )
-            return self._new_arguments(role, self._recorded_arguments(role, request)) if run.parent is None else None
+            if run.parent is not None:
+                return None
+            try:
+                return self._models.arguments(role, self._recorded_arguments(role, request))
+            except LookupError as missing:
+                self.refuse(str(missing))
 
     def end_run(self, run: LiveRun, result: RunResult | None, error: BaseException | None) -> None:
         """A run has ended: compare its outcome, unless it was us who ended it."""
@@ -147,7 +146,7 @@ class SessionPlayer:
             if keyless:
                 difference, uncompared = None, ("outcome",)
             ended = Event(Happening.RUN_ENDED, Subject.RUN, role.path, run.agent.name, recorded_id=role.run.id)
-            if difference is not None and self._casting.root(run) in self._live:
+            if difference is not None and self._casting.root(run) in self._models.live:
                 words = told(difference) or {}
                 difference = compare_form(self.session, role.run, lives[0], error)[0]
                 if difference is None:
@@ -172,9 +171,13 @@ class SessionPlayer:
         with self._lock:
             self._check(run)
             role = self._casting.find(run)
-            if (sent := self._changed(run, role, protocol, request, read)) is not None:
-                return sent
+            sent = self._models.send(self._casting.root(run), role, protocol, request, read)
             role.turns += operation.opens_turn
+            if sent is not None:
+                role.asked += 1
+                guard.know(self, sent.host)
+                self._log(Event(Happening.LIVE, Subject.MODEL, role.path, sent.model, role.asked, role.recorded_id))
+                return sent.request
             foreign = self.session.origin == "imported"
             apart = self._is_apart(run.id if run is not None else None)
             ways = [redact_request(redact, read) for redact in self._placeholders.ways] or [read]
@@ -217,7 +220,7 @@ class SessionPlayer:
             )
 
     def answer_tool(self, run: LiveRun | None, request: ToolRequest) -> ToolResult | RecordedError | Live | None:
-        """What answers a tool call, by its policy; None lets agents as tools and handoffs run and meet theirs inside."""
+        """What answers a tool call, by its policy; None lets agents and handoffs run, and meet theirs inside."""
         runs = request.kind in RUNNING
         arguments, ways = request.arguments, self._placeholders.ways
         if ways:
@@ -228,7 +231,7 @@ class SessionPlayer:
             self._check(run)
             apart = self._is_apart(run.id if run is not None else None)
             role = self._casting.find(run)
-            live = self._live_tool(request, choice, apart=apart, needs_result=isinstance(choice.policy, History))
+            live = self._live_tool(request, choice, apart=apart)
             found = first_match(
                 partial(match_tool, role.scope, replace(live, arguments=one, known=known))
                 for one, known in self._with_known(placed)
@@ -239,167 +242,50 @@ class SessionPlayer:
                 assert isinstance(slot, ToolSlot)
                 self._casting.let_through(run, request, slot)
                 return None
-            return self._by_policy(run, role, choice, request, canonical_arguments(placed[0]), event, found)
+            asked = Asked(request, canonical_arguments(placed[0]), choice, self._writes(request), found, event)
+            return self._answer_tool(run, role, asked)
 
-    def _live_tool(self, request: ToolRequest, choice: Choice, *, apart: bool, needs_result: bool) -> LiveTool:
-        form = self._policies.normal_form(request.name)
-        positional = isinstance(choice.policy, History) and choice.policy.positional
+    def _live_tool(self, request: ToolRequest, choice: Choice, *, apart: bool) -> LiveTool:
+        """A tool call as matching sees it, but for its arguments; only from the recording does it need a result."""
+        form, policy = self._policies.normal_form(request.name), choice.policy
+        positional = isinstance(policy, History) and policy.positional and not self._writes(request)
         return LiveTool(
             request.name,
             None,
             request.call_id,
-            runs=not needs_result or request.kind in RUNNING,
+            runs=request.kind in RUNNING or not isinstance(policy, History),
             apart=apart,
             form=None if form is None else partial(normalised, form),
             raw=self._policies.keys == "kitaru",
-            positional=positional and not self._policies.changes_the_world(request.name, request.side_effect),
+            positional=positional,
         )
 
-    def _by_policy(  # noqa: PLR0913 - what a decision is made of
-        self,
-        run: LiveRun | None,
-        role: Role,
-        choice: Choice,
-        request: ToolRequest,
-        arguments: Json,
-        event: Event,
-        found: Match | Miss,
-    ) -> ToolResult | RecordedError | Live:
-        """What answers a call of a tool that was matched, or was not."""
-        slot = found.slot if isinstance(found, Match) else None
-        policy = choice.policy
-        writes = self._policies.changes_the_world(request.name, request.side_effect)
-        blocked = slot is not None and slot.call.status is Status.BLOCKED
-        if isinstance(policy, Static) and not blocked:
-            case = next((case for case in policy.cases if case.fits(arguments)), None)
-            if case is not None:
-                self._note_write(run, writes)
-                recorded = slot.call.id if slot is not None else None
-                self._log(replace(event, recorded_id=recorded, tier=Tier.STATIC.value))
-                return (
-                    RecordedError("RuntimeError", case.error) if case.error else ToolResult(copy.deepcopy(case.result))
-                )
-            found = found if isinstance(found, Miss) else Miss(Reason.NO_CASE, found.slot)
-        elif isinstance(policy, Passthrough) and not blocked:
-            return self._run_live(run, role, choice, request, event, slot)
-        if isinstance(found, Miss):
-            return self._unmatched(run, role, choice, request, arguments, event, found)
-        stale = self._casting.root(run) in self._stale
-        taken = self._decide(run, role, replace(event, stale=stale), found)
-        assert isinstance(taken, ToolSlot)
-        self._casting.recording.cover(taken)
-        if taken.call.id in self.changes.edited:
-            self._note_write(run, writes)
-            self._edit(run, role, taken)
-            return ToolResult(copy.deepcopy(self.changes.edited[taken.call.id]))
-        return tool_answer(taken.call, imported=self.session.origin == "imported")
+    def _writes(self, request: ToolRequest) -> bool:
+        return self._policies.changes_the_world(request.name, request.side_effect)
 
-    def _unmatched(  # noqa: PLR0913 - as above
-        self,
-        run: LiveRun | None,
-        role: Role,
-        choice: Choice,
-        request: ToolRequest,
-        arguments: Json,
-        event: Event,
-        miss: Miss,
-    ) -> ToolResult | RecordedError | Live:
-        """A call that the recording does not have; only a genuine miss reaches what the policy says of one."""
-        if miss.reason in GENUINE:
-            elsewhere = self._elsewhere(choice, request.name, arguments)
-            if elsewhere is not None:
-                self._log(replace(event, tier=Tier.ELSEWHERE.value))
-                return tool_answer(elsewhere, imported=True)
-            if choice.on_miss is OnMiss.PASSTHROUGH:
-                return self._run_live(run, role, choice, request, event, None, miss)
-            if choice.on_miss is OnMiss.ERROR_RESULT:
-                self._note_write(run, self._policies.changes_the_world(request.name, request.side_effect))
-                said = describe(_missed(event, miss))
-                self._log(replace(_missed(event, miss), happening=Happening.UNANSWERED))
-                return ToolResult(f"error: {said}")
-        self._decide(run, role, event, miss)
-        raise AssertionError("a miss ends the run")
-
-    def _run_live(  # noqa: PLR0913 - as above
-        self,
-        run: LiveRun | None,
-        role: Role,
-        choice: Choice,
-        request: ToolRequest,
-        event: Event,
-        slot: Slot | None,
-        miss: Miss | None = None,
-    ) -> Live:
-        writes = self._policies.changes_the_world(request.name, request.side_effect)
-        if not choice.may_run(changes_the_world=writes):
-            self._miss(run, replace(event, happening=Happening.MISSED, recorded_id=role.recorded_id, reason=FORBIDDEN))
-        self._note_write(run, writes)
-        recorded = slot.call.id if slot is not None else None
-        reason = miss.reason.value if miss is not None else None
-        self._log(replace(event, happening=Happening.LIVE, recorded_id=recorded, reason=reason))
-        return Live()
-
-    def _elsewhere(self, choice: Choice, name: str, arguments: Json) -> ToolCall | None:
-        """The newest equal call that succeeded, in the other sessions that the policy looks into."""
-        if not isinstance(choice.policy, History) or choice.policy.scope == "baseline":
-            return None
-        key = text(arguments)
-        equal = [
-            call
-            for session in self._others
-            for one in session.runs
-            for call in one.tool_calls()
-            if call.name == name and call.status is Status.OK and text(canonical_arguments(call.arguments)) == key
-        ]
-        return max(equal, key=lambda call: call.started_at or "", default=None)
-
-    def _note_write(self, run: LiveRun | None, writes: bool) -> None:
-        """What the recording says after a write that was not as recorded may not be so any more."""
-        if writes:
-            self._stale.add(self._casting.root(run))
-
-    # -- changing ------------------------------------------------------------------------------------------------------
-
-    def _changed(
-        self, run: LiveRun | None, role: Role, protocol: ModelProtocol, request: HttpRequest, read: Request
-    ) -> HttpRequest | None:
-        """What to send, where the model is live from here on or by now: the request as it is to be; None where not."""
-        if not self.changes.touches_models:
-            return None
-        root, path = self._casting.root(run), role.path if role.run is not None else ROOT
-        overrides = overrides_of(self.changes, path, read.model, role.principal)
-        changed, url = apply(overrides, read), url_of(overrides, request.url)
-        turn = self.changes.from_turn
-        forked = turn is not None and path == ROOT and read.operation.opens_turn and role.turns >= turn
-        forked = forked or self.changes.input is not None
-        if changed == read and url == request.url and not forked and root not in self._live:
-            return None
-        self._live.add(root)
-        role.turns += read.operation.opens_turn
-        role.asked += 1
-        self._log(Event(Happening.LIVE, Subject.MODEL, role.path, changed.model, role.asked, role.recorded_id))
-        at = urlsplit(url)
-        guard.know(self, at.hostname or request.host)
-        if changed == read and url == request.url:
-            return request
-        body = request.body if changed == read else protocol.write_request(changed)
-        return HttpRequest(request.method, url, at.hostname or request.host, at.path, body, at.port)
-
-    def _new_arguments(self, role: Role, recorded: Mapping[str, Json] | None) -> Mapping[str, Json] | None:
-        """The recorded arguments with the new input in the place of the recorded one, wherever that stands."""
-        if self.changes.input is None or role.run is None:
-            return recorded
-        before = recorded_input(self.session, role.run)
-        if recorded is None or not isinstance(before, str):
-            return recorded
-        changed = _exchanged(dict(recorded), before, self.changes.input)
-        if changed == recorded:
-            self.refuse(f"the recorded input of {role.path} does not stand in its arguments, so that another input")
-        return dict(changed) if isinstance(changed, dict) else recorded
+    def _answer_tool(self, run: LiveRun | None, role: Role, asked: Asked) -> ToolResult | RecordedError | Live:
+        """Answer by the policy, or with what was matched; after a write that was not as recorded, that is told."""
+        root, ruling = self._casting.root(run), rule(self._policies, asked, self._others)
+        if ruling is not None and ruling.answer is None:
+            self._miss(run, replace(ruling.event, recorded_id=role.recorded_id))
+        if ruling is not None and ruling.answer is not None:
+            self._log(ruling.event)
+            if asked.writes:
+                self._stale.add(root)
+            return ruling.answer
+        slot = self._decide(run, role, replace(asked.event, stale=root in self._stale), asked.found)
+        assert isinstance(slot, ToolSlot)
+        self._casting.recording.cover(slot)
+        if slot.call.id not in self.changes.edited:
+            return tool_answer(slot.call, imported=self.session.origin == "imported")
+        if asked.writes:
+            self._stale.add(root)
+        self._edit(run, role, slot)
+        return ToolResult(copy.deepcopy(self.changes.edited[slot.call.id]))
 
     def _edit(self, run: LiveRun | None, role: Role, slot: Slot) -> None:
         """What comes after an answer that was changed was never recorded."""
-        self._live.add(self._casting.root(run))
+        self._models.live.add(self._casting.root(run))
         subject = Subject.MODEL if isinstance(slot, ModelSlot) else Subject.TOOL
         self._log(Event(Happening.EDITED, subject, role.path, name_of(slot), recorded_id=slot.call.id))
 
@@ -432,7 +318,7 @@ class SessionPlayer:
     def _decide(self, run: LiveRun | None, role: Role, event: Event, found: Match | Miss) -> Slot:
         """Log what was found; a miss ends the run."""
         if isinstance(found, Miss):
-            self._miss(run, _missed(replace(event, recorded_id=role.recorded_id), found))
+            self._miss(run, missed(replace(event, recorded_id=role.recorded_id), found))
         slot = found.slot
         redacted = slot.redacted and event.happening is Happening.SERVED
         self._log(
@@ -513,27 +399,6 @@ class SessionPlayer:
             self.note(f"{run.path} was given the recorded input, not the caller's: {found.pointer}: {said}")
 
 
-def _exchanged(value: Json, old: str, new: str) -> Json:
-    """The value with one text in the place of another, wherever that is a whole leaf."""
-    if isinstance(value, dict):
-        return {key: _exchanged(item, old, new) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_exchanged(item, old, new) for item in value]
-    return new if value == old else value
-
-
 def _arguments(request: RunRequest) -> dict[str, Any]:
     given: Any = request.arguments() if callable(request.arguments) else request.arguments
     return dict(given)
-
-
-def _missed(event: Event, miss: Miss) -> Event:
-    nearest = miss.nearest
-    return replace(
-        event,
-        happening=Happening.MISSED,
-        reason=miss.reason.value,
-        difference=told(miss.difference),
-        nearest=name_of(nearest) if nearest is not None else None,
-        detail=None if nearest is not None else "nothing of its kind is left there",
-    )

@@ -159,7 +159,7 @@ def judge(session: Session, run: Run | None, events: Sequence[Event], complaints
         misses=len(facts.misses),
         model_calls=_count(facts, ModelSlot, Subject.MODEL, unused),
         tool_calls=_count(facts, ToolSlot, Subject.TOOL, unused),
-        tiers=dict(sorted(Counter(event.tier or "" for event in facts.served if event.attempt == 0).items())),
+        tiers=dict(sorted(Counter(event.tier for event in events if event.tier and event.attempt == 0).items())),
         unused=tuple(name_of(slot) for slot in unused),
         order=tuple(order),
         ambiguous=ambiguous,
