@@ -13,6 +13,8 @@ from spanreel_collector.span import Attributes, RawSpan
 _ROLES = {"model": "assistant", "ai": "assistant", "human": "user", "developer": "system"}
 _PARAMETERS = ("input_schema", "inputSchema", "parameters_json_schema")
 """What Anthropic, the AI SDK and Google call a tool's parameters."""
+MOST_WRITTEN = 3
+"""How often a value is taken to have been written as JSON text, one inside the other."""
 _CONTENT = {
     "text": "content",
     "reasoning": "content",
@@ -86,7 +88,20 @@ def members(value: Json) -> dict[str, Json]:
             found, _ = json_text.parse_prefix(value)
         except ValueError:
             return {}
+    found = _unwrapped(found)
     return found if isinstance(found, dict) else {}
+
+
+def _unwrapped(value: Json) -> Json:
+    """A list or an object that was written as text more than once; only for what must be one of these."""
+    for _ in range(MOST_WRITTEN - 1):
+        if not isinstance(value, str) or not value.lstrip().startswith(("{", "[", '"')):
+            break
+        try:
+            value = json_text.parse(value)
+        except ValueError:
+            break
+    return value
 
 
 def role(name: str) -> str:
@@ -97,7 +112,7 @@ def role(name: str) -> str:
 def arguments(value: Json) -> Json:
     """Arguments of a tool call, which some writers encode twice."""
     found, _ = decode(value)
-    again, _ = decode(found) if isinstance(found, str) and found != value else (found, None)
+    again = _unwrapped(found)
     return again if isinstance(again, dict) else found
 
 
@@ -199,7 +214,7 @@ def items_of(value: Json, parts_depth: int, parts_key: str = "parts") -> tuple[l
     if not isinstance(value, str):
         return [], Fidelity.ABSENT
     try:
-        found = json_text.parse(value)
+        found = _unwrapped(json_text.parse(value))
         return (found, Fidelity.WHOLE) if isinstance(found, list) else ([], Fidelity.ABSENT)
     except ValueError as error:
         if not json_text.is_cut(error):
