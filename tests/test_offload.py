@@ -12,7 +12,8 @@ import openai
 import pytest
 
 import spanreel
-from spanreel import testing
+from recording import recording
+from spanreel import offloading, testing
 from spanreel.settings import Settings
 from spanreel_collector.convert import convert_files
 
@@ -87,3 +88,26 @@ def test_a_folder_of_a_file_system_that_others_make_is_read_too(
     file = record(tmp_path, offload="memory://offload/here")
     monkeypatch.setenv("SPANREEL_OFFLOAD", "memory://offload/here")
     assert question_of(file) == ([QUESTION], QUESTION)
+
+
+def test_on_a_provider_of_the_users_it_is_written_by_a_thread_of_our_own(tmp_path: Path) -> None:
+    with recording(settings=Settings(offload=str(tmp_path / "kept"), offload_bytes=2048)) as rec:
+
+        @spanreel.run(agent="weather")
+        def ask(question: str) -> str:
+            return question.upper()
+
+        ask(QUESTION)
+        assert spanreel.flush()
+        said = dict(rec.one("invoke_agent").attributes or {})
+    assert "spanreel.run.arguments" not in said
+    name = str(said["spanreel.run.arguments_ref"]).rpartition("/")[2]
+    assert json.loads((tmp_path / "kept" / name).read_text()) == {"question": QUESTION}
+
+
+def test_what_has_no_room_in_the_thread_stays_on_its_span(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(offloading, "WAITING_BYTES", 100)
+    offload = offloading.Offload(str(tmp_path), 10, later=True)
+    assert offload.take({"a": "x" * 200}) == {"a": "x" * 200}
+    assert set(offload.take({"a": "x" * 50})) == {"a_ref"}
+    assert offload.flush()

@@ -19,13 +19,15 @@ from opentelemetry.trace import NoOpTracer, Span, StatusCode, Tracer
 
 from spanreel import __version__
 from spanreel.conventions import SCOPE
+from spanreel.errors import SettingsError
 from spanreel.native import live_span
-from spanreel.quiet import quietly
+from spanreel.quiet import log_once, quietly
 from spanreel.settings import Settings
 from spanreel.spans import OwnSpan, OwnTracer
 
 if TYPE_CHECKING:
     from spanreel.export import Capture, Pipeline
+    from spanreel.offloading import Offload
 
 Hold = Callable[[Span, "Capture"], None]
 """Takes what was kept of a call, just before its span ends."""
@@ -45,6 +47,7 @@ class TracerSource:
         self._explicit: _Guarded | None = _Guarded(given, settings) if given is not None else None
         self._users: tuple[Any, _Guarded] | None = None
         self._own: tuple[Tracer, Pipeline] | None = None
+        self._kept: Offload | None = None
 
     def tracer_for(self, context: Context | None = None) -> tuple[Tracer, Hold]:
         """The tracer for a span whose parent is current in this context, and what takes its capture.
@@ -68,10 +71,13 @@ class TracerSource:
 
     def flush(self, timeout: float = 5.0) -> bool:
         """Export what went through our own pipeline; the user's provider is the user's to flush."""
-        return self.pipeline.flush(timeout) if self.pipeline is not None else True
+        kept = self._kept.flush(timeout) if self._kept is not None else True
+        return kept and (self.pipeline.flush(timeout) if self.pipeline is not None else True)
 
     def shutdown(self, timeout: float | None = None) -> None:
         """Export what waits and take no more."""
+        if self._kept is not None:
+            self._kept.flush()
         if self.pipeline is not None:
             self.pipeline.shutdown(timeout)
 
@@ -88,6 +94,21 @@ class TracerSource:
                     tracer = OwnTracer(provider, InstrumentationScope(SCOPE, self._version), pipeline.take)
                 self._own = (tracer, pipeline)
             return self._own
+
+    def _offload(self) -> Offload | None:
+        """Where large values go that leave on the user's provider; written later, since their caller waits."""
+        place = self.settings.offload
+        if place is None:
+            return None
+        from spanreel.offloading import Offload  # noqa: PLC0415 - as in `_private`
+
+        with self._lock:
+            if self._kept is None:
+                try:
+                    self._kept = Offload(place, self.settings.offload_bytes, later=True)
+                except SettingsError as fault:
+                    log_once(f"could not prepare the offload, so large values stay on their spans: {fault}")
+        return self._kept
 
     def _is_own(self, span: Span) -> bool:
         """Whether the span is of our own pipeline."""
@@ -106,7 +127,7 @@ class TracerSource:
 
         with quietly("write what a call kept"):
             said = dict(span.attributes or {}) if isinstance(span, ReadableSpan) else {}
-            attributes = finish({**said, **capture.attributes()}, self.settings)
+            attributes = finish({**said, **capture.attributes()}, self.settings, offload=self._offload())
             span.set_attributes(attributes)
             found = failure_in(attributes, span.status) if isinstance(span, ReadableSpan) else None
             if found is not None:
