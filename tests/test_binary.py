@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spanreel import json_text
-from spanreel.binary import STAND_IN, media_type, stand_in, without_binary, without_binary_text
+from spanreel.binary import STAND_IN, stand_in, without_binary, without_binary_text
+from spanreel.media_types import media_type
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 4
 JPEG = b"\xff\xd8\xff\xe0" + bytes(range(255, 0, -1)) * 4

@@ -15,6 +15,7 @@ from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
 from spanreel import json_text
+from spanreel.media_types import UNKNOWN, media_type
 from spanreel.memory import Memory
 
 Keep = Callable[[str, bytes], None]
@@ -39,14 +40,6 @@ def stand_in(content: bytes) -> str:
         return text
     kind = media_type(content)
     return f"[binary {kind} {len(content)} bytes sha256:{hashlib.sha256(content).hexdigest()}]"
-
-
-def media_type(content: bytes) -> str:
-    """The media type that the first bytes tell."""
-    for start, kind in _MAGIC:
-        if content.startswith(start):
-            return _RIFF.get(content[8:12], kind) if start == b"RIFF" else kind
-    return "video/mp4" if content[4:8] == b"ftyp" else "application/octet-stream"
 
 
 def without_binary(value: Any, keep: Keep | None = None) -> Any:
@@ -92,7 +85,7 @@ def _walk(value: Any, keep: Keep | None) -> Any:
     if isinstance(value, (bytes, bytearray, memoryview)):
         return _replace(bytes(value), keep)
     if isinstance(value, Sequence):
-        if (content := _listed_bytes(value)) is not None and media_type(content) != _UNKNOWN:
+        if (content := _listed_bytes(value)) is not None and media_type(content) != UNKNOWN:
             return _replace(content, keep)
         items = [_walk(item, keep) for item in value]
         if all(new is old for new, old in zip(items, value, strict=True)):
@@ -151,7 +144,7 @@ def _string(text: str, keep: Keep | None) -> str:
         return _data_url(text, keep)
     if len(text) >= SHORTEST and text.startswith(_BASE64_STARTS):
         content = _decode(text)
-        if content is not None and media_type(content) != _UNKNOWN:
+        if content is not None and media_type(content) != UNKNOWN:
             return _replace(content, keep)
     if len(text) >= SHORTEST and text[:8].lower().startswith(_HEX_STARTS) and _HEX.fullmatch(text):
         return _replace(bytes.fromhex(text), keep)
@@ -183,7 +176,7 @@ def _data_url(text: str, keep: Keep | None) -> str:
 def _bare(text: str, keep: Keep | None) -> str:
     """A word that begins as the base64 of media does."""
     content = _decode(text)
-    return text if content is None or media_type(content) == _UNKNOWN else _replace(content, keep)
+    return text if content is None or media_type(content) == UNKNOWN else _replace(content, keep)
 
 
 def _repr(text: str, keep: Keep | None) -> str:
@@ -234,26 +227,6 @@ def _replace(content: bytes, keep: Keep | None) -> str:
     return found
 
 
-_UNKNOWN: Final = "application/octet-stream"
-_MAGIC: Final = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-    (b"RIFF", "application/riff"),
-    (b"%PDF-", "application/pdf"),
-    (b"PK\x03\x04", "application/zip"),
-    (b"\x1f\x8b\x08", "application/gzip"),
-    (b"OggS", "audio/ogg"),
-    (b"ID3", "audio/mpeg"),
-    (b"\xff\xfb", "audio/mpeg"),
-    (b"\xff\xf3", "audio/mpeg"),
-    (b"fLaC", "audio/flac"),
-    (b"\x1aE\xdf\xa3", "video/webm"),
-    (b"II*\x00", "image/tiff"),
-    (b"MM\x00*", "image/tiff"),
-)
-_RIFF: Final = {b"WEBP": "image/webp", b"WAVE": "audio/wav", b"AVI ": "video/x-msvideo"}
 _BASE64_STARTS: Final = (
     *("iVBORw0KGgo", "/9j/", "R0lGODdh", "R0lGODlh", "UklGR", "JVBERi0", "UEsDB", "H4sI", "T2dnUw", "SUQz"),
     *("//u", "//v", "//P", "ZkxhQ", "GkXfo", "SUkqA", "TU0AK", "AAAA"),
