@@ -268,8 +268,8 @@ def _conceal_named(value: Mapping[Any, Any], redacted: dict[Any, Any], walk: Wal
     name = next((value[key] for key in ("name", "key", "header") if isinstance(value.get(key), str)), None)
     if name is not None and isinstance(value.get("value"), str) and "value" in redacted:
         changed = _replace(redacted, "value", examine_under(name, redacted["value"], walk))
-    kind = value.get("type")
-    decision = walk.policy.judge(kind) if isinstance(kind, str) and kind != "token" else None
+    kind = str(value.get("type", ""))
+    decision = walk.policy.judge(kind) if kind != "token" else None
     if decision is not None:  # {"type": "api_key", "key": "..."}
         for place in ("key", "value"):
             if isinstance(redacted.get(place), str):
