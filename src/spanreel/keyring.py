@@ -45,21 +45,23 @@ class Digests(Protocol):
 
 
 class Keyring:
-    """Keys, looked for when they are first needed. ``variable`` and ``file`` say where, in that order.
+    """Keys, looked for when they are first needed.
 
-    Without either, and where ``makes``, a key of one's own is kept in the user's state folder. `unavailable` says why
-    there is no key once one was needed. Thread-safe.
+    ``variable`` and ``file`` say where, in that order; without both it is those of the environment, and else, where
+    ``makes``, a key of one's own that is kept in the user's state folder. `unavailable` says why there is no key, once
+    one was needed. Thread-safe.
     """
 
     def __init__(
         self,
-        variable: str = KEY,
+        variable: str | None = None,
         file: str | None = None,
         *,
         environ: Mapping[str, str] = os.environ,
         makes: bool = True,
     ) -> None:
-        self._variable = variable
+        self._named = variable is not None or file is not None
+        self._variable = variable if self._named else KEY
         self._file = file
         self._environ = environ
         self._makes = makes
@@ -70,18 +72,7 @@ class Keyring:
     @property
     def where(self) -> str:
         """Where the keys are looked for, in words."""
-        if self._environ.get(self._variable, "").strip():
-            return f"the variable {self._variable}"
-        return f"the file {self._path}"
-
-    @property
-    def _path(self) -> Path:
-        configured = self._file or self._environ.get(KEY_FILE, "").strip()
-        return Path(configured).expanduser() if configured else state_file(self._environ)
-
-    @property
-    def _is_configured(self) -> bool:
-        return bool(self._file or self._environ.get(KEY_FILE, "").strip())
+        return f"the variable {self._variable}" if self._said() else f"the file {self._path()}"
 
     def check(self) -> None:
         """Look at a key that is configured; one that would be made is not.
@@ -89,7 +80,7 @@ class Keyring:
         Raises:
             SettingsError: it cannot be read, or is too short to be one.
         """
-        if self._environ.get(self._variable, "").strip() or self._is_configured:
+        if self._said() or self._configured() or self._named:
             self._read()
 
     def current(self) -> Key | None:
@@ -114,7 +105,7 @@ class Keyring:
             try:
                 found = self._read()
                 if not found and make:
-                    found = (make_key(_keep_new(self._path)),)
+                    found = (make_key(_keep_new(self._path())),)
             except (OSError, RuntimeError, SettingsError) as error:
                 found = ()
                 if make:
@@ -124,16 +115,29 @@ class Keyring:
                 self._keys = found
             return found
 
+    def _said(self) -> str:
+        """What the variable holds."""
+        return self._environ.get(self._variable, "").strip() if self._variable is not None else ""
+
+    def _configured(self) -> str | None:
+        """The file that is configured."""
+        return self._file if self._named else self._environ.get(KEY_FILE, "").strip() or None
+
+    def _path(self) -> Path:
+        configured = self._configured()
+        return Path(configured).expanduser() if configured else state_file(self._environ)
+
     def _read(self) -> tuple[Key, ...]:
-        text = self._environ.get(self._variable, "")
-        if text.strip():
-            return _keys_of(text.replace(",", "\n"), self._variable)
-        path = self._path
+        if text := self._said():
+            return _keys_of(text.replace(",", "\n"), str(self._variable))
+        if self._named and self._file is None:
+            raise SettingsError(f"the variable {self._variable}, which is to hold the policy's key, is not set")
+        path = self._path()
         try:
             text = path.read_text(encoding="utf-8")
         except (FileNotFoundError, NotADirectoryError):
-            if self._is_configured:
-                raise SettingsError(f"{KEY_FILE}: there is no file {str(path)!r}; make one: {_ADVICE}") from None
+            if self._configured():
+                raise SettingsError(f"there is no key file {str(path)!r}; make one: {_ADVICE}") from None
             return ()
         except (OSError, UnicodeDecodeError) as error:
             raise SettingsError(f"the key file {str(path)!r} cannot be read: {error}") from error

@@ -144,7 +144,7 @@ def _load(function: str) -> Find:
 
 def _keyring(key: _Key, folder: Path) -> Keyring:
     file = str(folder / Path(key.file).expanduser()) if key.file is not None else None
-    return Keyring(file=file) if key.env is None else Keyring(key.env, file)
+    return Keyring(key.env, file)
 
 
 def _explain(error: ValidationError, said: Mapping[str, Any]) -> str:

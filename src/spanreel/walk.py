@@ -130,7 +130,7 @@ def _name(name: str, policy: Policy) -> str:
     return examine_text(name, Walk(policy))
 
 
-def _listed(text: json_text.Listed, walk: Walk) -> str:
+def _listed(text: json_text.Listed, walk: Walk) -> Any:
     """A list of objects, most of which were in the list before: each by itself, and once."""
     if not all(item[:1] == "{" for item in text.items):
         return _string(text, walk, (), "")  # other items can tell something about each other
@@ -143,7 +143,7 @@ def _known(text: str, walk: Walk) -> str:
     content = text
     if walk.calls:  # what a tool gave is judged by the tool, which stands elsewhere
         content = "\0".join([text, *(f"{one}={tool}" for one, tool in walk.calls.items() if one in text)])
-    known = walk.policy.known.find(content)
+    known: str | None = walk.policy.known.find(content)
     if known is not None:
         return text if known is _CLEAN else known
     failures = walk.failures
