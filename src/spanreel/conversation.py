@@ -60,14 +60,20 @@ class session:  # noqa: N801  # used as a decorator and in `with`, where functio
         self.__exit__()
 
 
-class _SessionWatch:
+class _SessionWatch(AbstractContextManager[None]):
     """Steps of a generator, inside a session."""
 
     def __init__(self, info: SessionInfo) -> None:
         self.info = info
 
     def entered(self) -> AbstractContextManager[None]:
-        return _attached(self.info)
+        return self
+
+    def __enter__(self) -> None:
+        self._token = otel.attach(set_value(SESSION_KEY, self.info))
+
+    def __exit__(self, *_: object) -> None:
+        otel.detach(self._token)
 
     def item(self, value: Any) -> None:
         """Nothing is kept."""

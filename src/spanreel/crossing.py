@@ -6,11 +6,13 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
 from opentelemetry import context as otel
-from opentelemetry.context import Context
+from opentelemetry.context import _RUNTIME_CONTEXT, Context
+from opentelemetry.context.contextvars_context import ContextVarsRuntimeContext
 from opentelemetry.trace import Span, Status, StatusCode
 
 from spanreel import conventions, model
@@ -138,10 +140,25 @@ class _Attached:
         self._context = context
 
     def __enter__(self) -> None:
-        self._token = otel.attach(self._context)
+        self._token = _attach(self._context)
 
     def __exit__(self, *_: object) -> None:
-        otel.detach(self._token)
+        # A coroutine that was thrown away is closed in another context, where there is nothing to detach.
+        try:
+            _detach(self._token)
+        except ValueError:
+            pass
+
+
+def _attaching() -> tuple[Callable[[Context], Any], Callable[[Any], None]]:
+    """Attach and detach: OpenTelemetry's own, or what these come to, since they are called for every value streamed."""
+    variable = getattr(_RUNTIME_CONTEXT, "_current_context", None)
+    if type(_RUNTIME_CONTEXT) is ContextVarsRuntimeContext and isinstance(variable, ContextVar):
+        return variable.set, variable.reset
+    return otel.attach, otel.detach
+
+
+_attach, _detach = _attaching()
 
 
 MOST_ITEMS = 10_000

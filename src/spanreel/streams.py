@@ -17,7 +17,7 @@ class Watch(Protocol):
     """Who watches a generator."""
 
     def entered(self) -> AbstractContextManager[None]:
-        """The context to take a step in."""
+        """The context to take steps in, one after the other: it is entered again for each."""
         ...
 
     def item(self, value: Any) -> None:
@@ -49,18 +49,24 @@ def watch_generator(open_watch: Callable[[], Watch | None], make: Callable[[], A
     sent: Any = None
     thrown: BaseException | None = None
     generator: Any = None
+    inside, tell = watch.entered(), watch.item
     try:
-        with watch.entered():
+        with inside:
             generator = make()
         while True:
-            with watch.entered():
-                value = generator.throw(thrown) if thrown is not None else _step(generator, sent)
-            sent, thrown = None, None
-            watch.item(value)
+            with inside:
+                if thrown is not None:
+                    value = generator.throw(thrown)
+                elif sent is None:
+                    value = next(generator)
+                else:
+                    value = generator.send(sent)
+            sent = thrown = None
+            tell(value)
             try:
                 sent = yield value
             except GeneratorExit:
-                with watch.entered():
+                with inside:
                     close = getattr(generator, "close", None)
                     if close is not None:
                         close()
@@ -79,10 +85,6 @@ def watch_generator(open_watch: Callable[[], Watch | None], make: Callable[[], A
         raise
 
 
-def _step(generator: Any, sent: Any) -> Any:
-    return next(generator) if sent is None else generator.send(sent)
-
-
 async def watch_async_generator(
     open_watch: Callable[[], Watch | None], make: Callable[[], Any]
 ) -> AsyncGenerator[Any, Any]:
@@ -92,23 +94,24 @@ async def watch_async_generator(
         watch = _Unwatched()
     sent: Any = None
     thrown: BaseException | None = None
+    inside, tell = watch.entered(), watch.item
     try:
-        with watch.entered():
+        with inside:
             generator = make()
         while True:
-            with watch.entered():
+            with inside:
                 if thrown is not None:
                     value = await generator.athrow(thrown)
                 elif sent is None:
                     value = await anext(generator)
                 else:
                     value = await generator.asend(sent)
-            sent, thrown = None, None
-            watch.item(value)
+            sent = thrown = None
+            tell(value)
             try:
                 sent = yield value
             except GeneratorExit:
-                with watch.entered():
+                with inside:
                     close = getattr(generator, "aclose", None)
                     if close is not None:
                         await close()
