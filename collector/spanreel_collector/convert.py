@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pydantic import ValidationError
 
 from spanreel.loss_markers import may_tell_loss, note_losses
-from spanreel.model import Record
+from spanreel.model import Fidelity, ModelRecord, Record
 from spanreel.session import Session
 from spanreel_collector import dialects
 from spanreel_collector.account import Tally
@@ -149,6 +149,8 @@ def _place(span: RawSpan, arrival: int, tally: Tally) -> Placed:
             # What we lost ourselves, our spans say themselves.
             if read is not None and dialect is not dialects.spanreel and _may_tell_loss(span):
                 read = note_losses(read)
+            if read is not None and dialect is not dialects.spanreel and span.dropped_attributes:
+                read = _note_dropped(read)
             record = join_views(record, read)
         except Exception as error:  # noqa: BLE001 a dialect reads what strangers wrote: a bad span costs only itself
             reason = f"not readable as {dialect.NAME}: {type(error).__name__}: {error}"
@@ -164,6 +166,16 @@ def _place(span: RawSpan, arrival: int, tally: Tally) -> Placed:
         arrival=arrival,
         session=read_session(span),
     )
+
+
+def _note_dropped(record: Record) -> Record:
+    """The record of a span that lost attributes to its recorder's limits: what could be among them is not whole."""
+    if not isinstance(record, ModelRecord):
+        return record
+    marks = {"settings": Fidelity.TRUNCATED}
+    if not record.request.tools:
+        marks["tools"] = Fidelity.ABSENT
+    return replace(record, fidelity={**marks, **record.fidelity})
 
 
 def _may_tell_loss(span: RawSpan) -> bool:
