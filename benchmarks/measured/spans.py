@@ -23,7 +23,22 @@ _TOOLS = json.dumps(
         for name in ("orders", "customers", "invoices")
     ]
 )
-_WORDS = "order customer invoice late again where parcel street number answer please soon already address".split()
+_WORDS = [
+    "order",
+    "customer",
+    "invoice",
+    "late",
+    "again",
+    "where",
+    "parcel",
+    "street",
+    "number",
+    "answer",
+    "please",
+    "soon",
+    "already",
+    "address",
+]
 
 
 def write_spans(path: Path, count: int) -> None:
