@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,7 +18,7 @@ from spanreel.digest import digest, make_key
 from spanreel.errors import SettingsError
 from spanreel.keyring import NoKey, OneKey
 from spanreel.memory import Memory
-from spanreel.policy import Policy
+from spanreel.policy import Policy, join_labels
 from spanreel.presets import preset
 from spanreel.redaction import Form, Rule, header, make_policy, redact_attributes, redact_json, redact_text
 
@@ -410,3 +411,18 @@ def test_what_stands_at_a_place_of_a_rule_never_leaves(secret: str, beside: Any,
     assert secret not in written
     assert json.dumps(secret)[1:-1] not in json.dumps(redacted)
     assert redact_attributes(redacted, one).attributes == redacted
+
+
+@pytest.mark.parametrize(
+    ("labels", "joined"),
+    [
+        ([None, "a/1"], "a/1"),
+        (["a/1", "a/1", None], "a/1"),
+        (["a/1", "a/1;keyless", "a/1"], "a/1;keyless"),
+        (["b/1", "a/1", "b/1"], "a/1, b/1"),
+        (["b/1;keyless", "a/1", "b/1"], "a/1, b/1;keyless"),
+    ],
+)
+def test_a_recording_of_several_parts_names_the_policies_of_all(labels: list[str | None], joined: str) -> None:
+    for order in (labels, labels[::-1]):
+        assert functools.reduce(join_labels, order) == joined

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from spanreel import conventions as names
 from spanreel.model import Json, SessionInfo
+from spanreel.policy import join_labels
 from spanreel_collector.dialects import spanreel as own_dialect
 from spanreel_collector.dialects import values
 from spanreel_collector.span import Attributes, Origin, RawSpan
@@ -22,6 +23,7 @@ _SESSION_IDS = (
     "gcp.vertex.agent.session_id",
     "anvia.trace.session_id",
     "metadata.sessionId",
+    "group_id",
 )
 _SESSION_IDS_IN_METADATA = ("session_id", "thread_id", "conversation_id", "sessionId", "threadId", "session.id")
 _TAGS = (names.SESSION_TAGS, "tag.tags", "langfuse.trace.tags", "mastra.tags", "anvia.trace.tags")
@@ -166,7 +168,7 @@ class Origins:
         """Take in the policy that redacted the spans, and the ids of its keys."""
         said, _ = values.decode(header)
         if isinstance(said, dict):
-            self.policy = self.policy or values.text(said, "policy")
+            self.policy = join_labels(self.policy, values.text(said, "policy"))
             self.key_ids.update(values.texts(said, "key_ids"))
 
     def source(self) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from spanreel.model import Json, Status
+from spanreel.policy import join_labels
 from spanreel.session import ModelCall, Run, Session
 from spanreel_collector import json_text
 from spanreel_collector.assemble import summarise
@@ -48,7 +49,7 @@ def _adopt(grown: Session, known: Session) -> None:
         grown.metadata = {**known.metadata, **grown.metadata}
         grown.user_id = grown.user_id or known.user_id
         grown.name = grown.name or known.name
-        grown.redaction.policy = grown.redaction.policy or known.redaction.policy
+        grown.redaction.policy = join_labels(grown.redaction.policy, known.redaction.policy)
         grown.redaction.key_ids = sorted({*grown.redaction.key_ids, *known.redaction.key_ids})
         summarise(grown)
 

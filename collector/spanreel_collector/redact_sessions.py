@@ -9,7 +9,7 @@ from spanreel import conventions as names
 from spanreel.binary import without_binary
 from spanreel.digest import key_ids_in
 from spanreel.model import Json
-from spanreel.policy import Policy
+from spanreel.policy import Policy, join_labels
 from spanreel.redaction import redact_attributes, redact_json
 from spanreel.session import Session, read_session
 from spanreel_collector import json_text
@@ -53,8 +53,7 @@ def redact_session(document: Document, policy: Policy) -> Session:
     _mark(document, done)
     before = document.get("redaction", {}).get("policy")
     done["redaction"] = {
-        # Where two policies were applied, neither alone gives a live value its placeholder.
-        "policy": policy.label if before in (None, policy.label) else f"{before}, {policy.label}",
+        "policy": join_labels(before, policy.label),
         "key_ids": sorted({*document.get("redaction", {}).get("key_ids", ()), *key_ids_in(json_text.canonical(done))}),
     }
     done["revision"] = document.get("revision", 1) + 1

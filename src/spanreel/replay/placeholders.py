@@ -53,17 +53,18 @@ def placeholders_of(session: Session, policy: Policy | None = None) -> Placehold
     if label is None:
         return Placeholders()
     found = _policy_of(session, label.removesuffix(KEYLESS), policy)
-    if label.endswith(KEYLESS):
-        return Placeholders((_way(found, NoKey()),), notes=(_KEYLESS,))
     ring = found.digests
     keys = [ring.find(key_id) for key_id in session.redaction.key_ids] if isinstance(ring, Keyring) else []
     here = [key for key in keys if key is not None]
     known = frozenset(key.id for key in here)
     missing = tuple(key_id for key_id in session.redaction.key_ids if key_id not in known)
     ways = [_way(found, OneKey(key)) for key in reversed(here)]
+    keyless = label.endswith(KEYLESS)
+    if keyless:
+        ways.append(_way(found, NoKey()))
     if missing or not ways:
         ways.append(_way(found, OneKey(None)))
-    notes = tuple(
+    notes = (_KEYLESS,) * keyless + tuple(
         f"the key {key_id!r} of the recording's digests is not here, so that a value that has one is equal to nothing: "
         "give it in SPANREEL_REDACTION_KEY or SPANREEL_REDACTION_KEY_FILE, where older keys may stand too"
         for key_id in missing
