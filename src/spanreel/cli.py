@@ -12,11 +12,14 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
-from typing import Final, NoReturn, Protocol
+from typing import TYPE_CHECKING, Final, NoReturn, Protocol
 
 from spanreel import __version__
 from spanreel.errors import NotIntercepted, ReplayRefused, SpanreelError
 from spanreel.launch import recorded_environment
+
+if TYPE_CHECKING:
+    from spanreel.replay.changes import Changes
 
 FAILED: Final = 1
 REFUSED: Final = 3
@@ -181,6 +184,9 @@ def configure_replay(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "session", metavar="SESSION[#RUN]", help="a session document; one run of it by number, id or path"
     )
+    parser.add_argument(
+        "--plan", action="store_true", help="say what would answer every tool and call, and run nothing"
+    )
     parser.add_argument("--report", metavar="FILE", help="write the report, as JSON, to this file")
     parser.add_argument(
         "--entry", metavar="MODULE:FUNCTION", help="call this function once for each root run with the recorded input"
@@ -219,7 +225,7 @@ def _configure_changes(group: argparse._ArgumentGroup) -> None:
 
 def replay_command(options: argparse.Namespace) -> int:
     """Run the command, or call the entry, with a recorded session in the place of the world."""
-    if not options.command and not options.entry:
+    if not options.command and not options.entry and not options.plan:
         return complain("nothing to replay with: end with -- python app.py, or give --entry module:function", USAGE)
     if options.command and options.entry:
         return complain("--entry calls the function itself: leave out either it or the command after --", USAGE)
@@ -235,8 +241,21 @@ def replay_command(options: argparse.Namespace) -> int:
 
     session, run = split_address(options.session)
     changes = from_options(vars(options))
+    if options.plan:
+        return print_plan(session, run, changes, options.serve_redacted)
     chosen = runner.Options(options.report, options.entry, tuple(options.allow), options.serve_redacted, changes)
     return runner.replay_command(session, run, options.command, chosen)
+
+
+def print_plan(source: str, selector: str | None, changes: Changes, serve_redacted: bool) -> int:
+    """Say what a replay would do; the exit code is whether it would start."""
+    from spanreel.replay.planning import plan
+    from spanreel.replay.preflight import find_run, find_session
+
+    session = find_session(source)
+    planned = plan(session, find_run(session, selector), changes, serve_redacted=serve_redacted)
+    print("\n".join(planned.lines))
+    return REFUSED if planned.refused else 0
 
 
 # -- doctor ----------------------------------------------------------------------------------------------------------
