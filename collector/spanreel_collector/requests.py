@@ -66,9 +66,9 @@ def join(tools: list[Placed], asked: list[Asked], models: list[Placed]) -> dict[
         waiting: dict[str | None, list[int]] = defaultdict(list)
         for index in sorted(left):
             waiting[key_of_request(asked[index])].append(index)
-        for tool in tools:
-            key = key_of_tool(_record(tool))
-            if tool.id in joined or key is None:
+        for tool in tools if left else ():
+            key = None if tool.id in joined else key_of_tool(_record(tool))
+            if key is None:
                 continue
             for index in waiting.get(key, ()):
                 by_id = key_of_tool is _id_of_tool

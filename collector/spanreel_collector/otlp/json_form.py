@@ -163,8 +163,11 @@ def _read_attributes(item: dict[str, Any]) -> Attributes:
         key = pair.get("key")
         if not isinstance(key, str):
             raise ValueError(f"an attribute's key is {type(key).__name__}, not text")
+        value = pair.get("value")
         try:
-            attributes[key] = _read_value(pair.get("value"), 0)
+            # Most values are text: the way there is kept short.
+            text = value.get("stringValue") if isinstance(value, dict) and len(value) == 1 else None
+            attributes[key] = _read_value(value, 0) if text is None else text
         except ValueError as error:
             raise ValueError(f"attribute {key!r}: {error}") from error
     return attributes
@@ -187,8 +190,9 @@ def _read_value(value: Any, depth: int) -> Json:
         raise ValueError(f"expected an AnyValue, got {type(value).__name__}")
     if depth > DEEPEST_VALUE:
         raise ValueError(f"nested more than {DEEPEST_VALUE} levels deep")
-    # Of the kinds that some writers list, all but one are null.
-    kind, content = next(((kind, item) for kind, item in value.items() if item is not None), next(iter(value.items())))
+    kind, content = next(iter(value.items()))
+    if len(value) > 1 and content is None:  # some writers list all kinds, with null in all but one
+        kind, content = next(((kind, item) for kind, item in value.items() if item is not None), (kind, content))
     match kind:
         case "stringValue" | "boolValue" | "string_value" | "bool_value":
             return content
