@@ -16,6 +16,8 @@ from spanreel_collector.span import Attributes, Origin, RawSpan
 
 _RESPONSE_PREFIX = "resp_"
 _OPENINFERENCE_METADATA = "metadata"
+_NO_ID = "null"
+"""What Logfire writes of an id that there is none of."""
 _SESSION_IDS = (
     names.CONVERSATION_ID,
     "session.id",
@@ -62,7 +64,7 @@ def read_session_id(attributes: Attributes, metadata: Attributes | None = None) 
     for key in _SESSION_IDS:
         found = values.text(attributes, key)
         # Microsoft's Agent Framework puts the previous response's id there, which changes with every call.
-        if found and not found.startswith(_RESPONSE_PREFIX):
+        if found and found != _NO_ID and not found.startswith(_RESPONSE_PREFIX):
             return found
     said = _whole_metadata(attributes) if metadata is None else metadata
     named = (values.text(said, key) for key in _SESSION_IDS_IN_METADATA)

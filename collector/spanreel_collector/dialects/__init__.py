@@ -20,6 +20,7 @@ from spanreel_collector.dialects import (
     langfuse,
     langsmith,
     litellm,
+    logfire,
     mastra,
     mcp,
     mlflow,
@@ -74,6 +75,7 @@ DIALECTS: tuple[Dialect, ...] = (
     autogen,
     semantic_kernel,
     agent_framework,
+    logfire,
     traceloop,
     genai,
     openinference,
@@ -96,6 +98,7 @@ OF_THE_CONVENTIONS: tuple[Dialect, ...] = (
     autogen,
     semantic_kernel,
     agent_framework,
+    logfire,
     traceloop,
 )
 
@@ -117,6 +120,7 @@ GATHERERS: tuple[Gatherer, ...] = (
     mastra,
     anvia,
     autogen,
+    logfire,
 )
 
 
