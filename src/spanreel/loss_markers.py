@@ -5,8 +5,9 @@ Our own stand-ins are not here: what we redact or cut is said in `spanreel.fidel
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -85,24 +86,25 @@ def note_losses(record: Record) -> Record:
 
 
 def _find(value: Any, depth: int, ours: bool) -> Fidelity | None:
-    # Most of what is looked at is a short text without a sign of loss: the way there is kept short.
     if isinstance(value, str):
-        return _of_text(value, depth, ours) if _SIGN.search(value) else None
-    if value is None or isinstance(value, (int, float, bytes, bytearray)):
+        # A conversation repeats its history in every call.
+        return _of_known(value, depth, ours) if len(value) <= _WORTH_KNOWING else _of_text(value, depth, ours)
+    if type(value) in _PLAIN:
         return None
     if depth == 0:
         return Fidelity.TRUNCATED
     gravest: Fidelity | None = None
-    if isinstance(value, (dict, Mapping)):
-        if any(value.get(key) for key in _CUT_KEYS.intersection(value)):
-            gravest = Fidelity.TRUNCATED
+    if isinstance(value, dict) or isinstance(value, Mapping):  # noqa: SIM101 -- the first is far the cheaper question
         for key, item in value.items():
-            found = _find(item, depth - 1, ours) or (_find(key, 0, ours) if isinstance(key, str) else None)
+            found = _find(item, depth - 1, ours) or (_of_known(key, 0, ours) if isinstance(key, str) else None)
+            if found is None and key in _CUT_KEYS and item:
+                found = Fidelity.TRUNCATED
             if found is not None:
                 gravest = _graver(gravest, found)
-    elif isinstance(value, (list, tuple, Sequence)):
+    elif isinstance(value, (list, tuple)):
         for item in value:
-            if (found := _find(item, depth - 1, ours)) is not None:
+            found = _find(item, depth - 1, ours)
+            if found is not None:
                 gravest = _graver(gravest, found)
     return gravest
 
@@ -121,6 +123,11 @@ def _of_text(text: str, depth: int, ours: bool) -> Fidelity | None:
     if len(whole) <= _END and _REDACTED_WHOLE.fullmatch(whole) and not (ours and whole == MASK):
         return Fidelity.REDACTED
     return None
+
+
+_PLAIN: Final = frozenset({int, float, bool, type(None), bytes})
+_WORTH_KNOWING: Final = 4096
+_of_known = functools.lru_cache(4096)(_of_text)
 
 
 def _graver(one: Fidelity | None, other: Fidelity | None) -> Fidelity | None:
