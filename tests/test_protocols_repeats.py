@@ -195,6 +195,19 @@ def test_repeats_that_repeat_nothing_are_not_used(protocol: ModelProtocol, at: i
     assert replace(again, chunks=()) == replace(answer, chunks=())
 
 
+def test_a_record_with_a_chunk_an_event_as_it_was_written_before_is_still_read() -> None:
+    events = message_events(list("abcdef"), False)
+    answer = anthropic.join([(float(n), written(event, "\n", " ", False)) for n, event in enumerate(events)])
+    long: list[Any] = []
+    for chunk in answer.chunks:
+        if "$repeats" in chunk[1]:
+            long += [[chunk[0] + number, "content_block_delta", {}] for number in range(5)]
+        else:
+            long.append(chunk)
+    assert len(long) == len(events)
+    assert anthropic.split(replace(answer, chunks=tuple(long))) == anthropic.split(answer)
+
+
 @streamed
 def test_numbers_that_do_not_count_up_are_kept(protocol: ModelProtocol) -> None:
     events = EVENTS[protocol.NAME](list("abcdefgh"), True)

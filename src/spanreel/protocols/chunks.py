@@ -43,7 +43,6 @@ class Chunks:
         self._kind_of = kind_of
         self._before: dict[str, Fields] = {}
         self._last: Fields | None = None
-        self._paths: tuple[Path, ...] = ()
         self._framed: Sequence[Json] = ()
         self._times: list[int] = []
         self._columns: dict[Path, list[Json]] = {}
@@ -56,15 +55,15 @@ class Chunks:
 
     def event(self, time: float, fields: Fields, framed: Sequence[Json]) -> None:
         """Add an event, as what is to be recorded of it."""
-        paths = tuple(self._spots(fields))
-        alike = paths and (paths, framed) == (self._paths, self._framed)
-        if alike and self._last is not None and same(_without(fields, paths), _without(self._last, paths)):
-            self._extend([round(time * 1000)], {path: [find(fields, path)] for path in paths})
-            return
+        last = self._last
+        if last is not None and fields.keys() == last.keys() and framed == self._framed:
+            paths = tuple(self._spots(fields))
+            if paths and paths == tuple(self._spots(last)) and same(_without(fields, paths), _without(last, paths)):
+                self._extend([round(time * 1000)], {path: [find(fields, path)] for path in paths})
+                return
         self._close()
         self._append(time, fields, framed)
-        self._last, self._paths, self._framed = fields, paths, framed
-        self._columns = {path: [] for path in paths}
+        self._last, self._framed = fields, framed
 
     def repeats(self, repeats: Repeats) -> None:
         """Add repeats of the event before; their texts are recorded as its was: as lengths, or raw."""
@@ -73,7 +72,7 @@ class Chunks:
 
     def can_repeat(self, repeats: Repeats) -> bool:
         """Whether these would be repeats of the event before, as it is recorded."""
-        return self._last is not None and self._columns.keys() == repeats.columns.keys()
+        return self._last is not None and set(self._spots(self._last)) == repeats.columns.keys()
 
     def finish(self) -> tuple[list[Json], ...]:
         """The record."""
@@ -81,6 +80,8 @@ class Chunks:
         return tuple(self.written)
 
     def _extend(self, times: Sequence[int], columns: Mapping[Path, Sequence[Json]]) -> None:
+        if not self._times and self._last is not None:
+            self._columns = {path: [] for path in self._spots(self._last)}
         self._times += times
         for path, column in self._columns.items():
             column.extend(columns[path])

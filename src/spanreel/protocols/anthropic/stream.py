@@ -1,7 +1,8 @@
 """Streams of Anthropic messages: joined into the message they amount to, and cut again as they were.
 
 An event is recorded as ``[milliseconds, type, fields]`` without what the message holds, a delta without what the delta
-before it had; or, where it is no event of ours, as ``[milliseconds, {"$event": ...}]``.
+before it had; or, where it is no event of ours, as ``[milliseconds, {"$event": ...}]``. Those that repeat the event
+before them have one chunk (`protocols.chunks`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Streams of OpenAI chat completions: joined into the completion they amount to, and cut again as they were.
 
 A chunk is recorded as ``[milliseconds, fields]``: what differs from the chunk before it, with lengths in the place of
-texts. The text itself stands only once, in the answer's messages, so that what is redacted there is redacted.
+texts. The text itself stands only once, in the answer's messages, so that what is redacted there is redacted. Chunks
+that repeat the one before them are recorded as one (`protocols.chunks`).
 """
 
 from __future__ import annotations

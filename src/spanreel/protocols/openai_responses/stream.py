@@ -1,7 +1,8 @@
 """Streams of OpenAI responses: joined into the response they amount to, and cut again as they were.
 
 An event is recorded as ``[milliseconds, type, fields]``: what differs from the last event of its type, without what the
-response holds; or, where it is no event of ours, as ``[milliseconds, {"$event": ...}]``.
+response holds; or, where it is no event of ours, as ``[milliseconds, {"$event": ...}]``. Those that repeat the event
+before them have one chunk (`protocols.chunks`).
 """
 
 from __future__ import annotations
