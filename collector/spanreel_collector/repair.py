@@ -33,9 +33,14 @@ def drop_redelivered(spans: Iterable[RawSpan]) -> list[RawSpan]:
     for span in spans:
         key = (span.trace_id, span.span_id)
         known = kept.get(key)
-        if known is None or span.end >= known.end:
+        if known is None or _ended(span) >= _ended(known):
             kept[key] = span
     return list(kept.values())
+
+
+def _ended(span: RawSpan) -> tuple[bool, int]:
+    """What the later of two versions is known by: one that ended, nobody knows when, is later than one still open."""
+    return span.end != 0, span.end
 
 
 def join_logs(spans: list[RawSpan], logs: Iterable[RawLog]) -> tuple[list[RawSpan], int]:
