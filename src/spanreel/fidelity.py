@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from opentelemetry.util.types import AttributeValue
@@ -92,6 +92,31 @@ _SETTINGS_THAT_ARE_NAMES: Final = {
     "previous_response_id",
     "conversation_id",
 }
+
+
+OWN_MARKS: Final = frozenset({names.FIDELITY, names.REDACTION, names.REDACTION_FAILURES, names.LOSSES})
+"""Attributes that say something about others, by name; they hold no content, where they are of our own form."""
+
+
+def own_mark(name: str, value: Any, safe: Callable[[str], str]) -> Any:
+    """What may stay of one of our marks, which anybody can set; ``safe`` redacts a name. None: nothing may."""
+    if name == names.REDACTION_FAILURES:
+        return value if type(value) is int else None
+    said = _decode(value) if isinstance(value, str) else None
+    if not isinstance(said, dict):
+        return None
+    allowed = {safe(key): item for key, item in said.items() if _is_mark(name, key, item, safe)}
+    return value if allowed == said else json_text.encode(allowed)
+
+
+def _is_mark(name: str, key: str, value: Any, safe: Callable[[str], str]) -> bool:
+    if name == names.FIDELITY:
+        return value in tuple(Fidelity)
+    if name == names.LOSSES:
+        return type(value) is int and key.isidentifier()
+    words = [value] if isinstance(value, str) else value
+    named = isinstance(words, list) and all(isinstance(word, str) and len(word) <= 200 for word in words)
+    return named and key in ("policy", "key_ids") and all(safe(word) == word for word in words)
 
 
 def mark(attributes: Mapping[str, AttributeValue], fields: Iterable[str], state: Fidelity) -> dict[str, AttributeValue]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -20,11 +19,11 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Link, SpanContext, Status, StatusCode, TraceState
 from opentelemetry.util.types import AttributeValue
 
-from spanreel import conventions, json_text
+from spanreel import conventions
 from spanreel.binary import Keep, without_binary, without_binary_text
 from spanreel.bounds import bound, cut_text, size_of, tighten
 from spanreel.detectors import MASK
-from spanreel.fidelity import mark
+from spanreel.fidelity import OWN_MARKS, mark
 from spanreel.metadata import event_name, only_known, only_metadata, only_process
 from spanreel.model import Fidelity
 from spanreel.offloading import Offload
@@ -36,9 +35,6 @@ NAME_BYTES: Final = 1024
 STATUS_BYTES: Final = 16 * 1024
 EVENT_BYTES: Final = 64 * 1024
 """The most of one event's attribute (a stack trace) that is kept."""
-_MARKS: Final = frozenset(
-    {conventions.FIDELITY, conventions.REDACTION, conventions.REDACTION_FAILURES, conventions.LOSSES}
-)
 SPAN_OVERHEAD: Final = 256
 ATTRIBUTE_OVERHEAD: Final = 24
 """More than protobuf needs around a span, and around an attribute."""
@@ -61,7 +57,7 @@ def finish(
 ) -> dict[str, AttributeValue]:
     """A span's attributes as they may leave: redacted, bounded; ``spanreel.fidelity`` says both. Never raises."""
     policy = policy or policy_of(settings)
-    leaving = _with_own_marks(attributes if settings.content else only_metadata(attributes), policy)
+    leaving = attributes if settings.content else only_metadata(attributes)
     plain, replaced, unread = _without_binary(leaving, offload.keep_binary if offload is not None else None)
     redacted = redact_attributes(plain, policy)
     changed = {*redacted.changed, *(safe_text(name, NAME_BYTES, policy) for name in replaced)}
@@ -74,7 +70,7 @@ def finish(
         tight = tighten(finished, settings.max_tool_characters, settings.max_payload_characters)
         finished = mark(tight.attributes, tight.truncated, Fidelity.TRUNCATED)
     if offload is not None:
-        finished = offload.take(finished, _MARKS)
+        finished = offload.take(finished, OWN_MARKS)
     bounded = bound(finished, settings.max_value_bytes, settings.max_span_bytes)
     finished = mark(bounded.attributes, bounded.truncated, Fidelity.TRUNCATED)
     finished = mark(finished, bounded.dropped, Fidelity.ABSENT)
@@ -125,9 +121,35 @@ def safe_text(text: str, limit: int, policy: Policy = DEFAULT) -> str:
     return _carried(cut_text(redacted, limit))
 
 
+def safe_name(name: str, policy: Policy = DEFAULT) -> str:
+    """The name of a span as it may leave, where its caller waits."""
+    return _known_name(name, policy) if len(name) <= _WORTH_KNOWING else safe_text(name, NAME_BYTES, policy)
+
+
 def safe_attributes(attributes: Mapping[str, Any] | None, policy: Policy = DEFAULT) -> dict[str, AttributeValue]:
-    """What a span says from its start, as it may leave."""
-    return {name: _carriable(value) for name, value in redact_attributes(attributes or {}, policy).attributes.items()}
+    """What a span says from its start, as it may leave; its caller waits, and most of it was said before."""
+    safe: dict[str, AttributeValue] = {}
+    for name, value in (attributes or {}).items():
+        if type(value) is str and len(value) <= _WORTH_KNOWING:
+            safe.update(_known_attribute(name, value, policy))
+        elif type(value) in (int, bool, float):
+            safe[safe_name(name, policy)] = _carriable(value)
+        else:
+            safe.update(_small({name: value}, policy))
+    return safe
+
+
+_WORTH_KNOWING: Final = 256
+
+
+@functools.lru_cache(1024)
+def _known_name(name: str, policy: Policy) -> str:
+    return safe_text(name, NAME_BYTES, policy)
+
+
+@functools.lru_cache(2048)
+def _known_attribute(name: str, value: str, policy: Policy) -> Mapping[str, AttributeValue]:
+    return _small({name: value}, policy)
 
 
 def encoded_size(span: ReadableSpan) -> int:
@@ -204,40 +226,6 @@ def _counted(attributes: dict[str, AttributeValue], dropped: int) -> BoundedAttr
     counted = BoundedAttributes(attributes=attributes, immutable=False)
     counted.dropped = dropped
     return counted
-
-
-def _with_own_marks(attributes: Mapping[str, AttributeValue], policy: Policy) -> Mapping[str, AttributeValue]:
-    """The attributes; of what we say about others, which no policy looks at, only what is of our own form."""
-    if _MARKS.isdisjoint(attributes):
-        return attributes
-    kept = {name: value for name, value in attributes.items() if name not in _MARKS or type(value) is int}
-    for name in _MARKS.intersection(attributes):
-        try:
-            said = json_text.decode(str(attributes[name]))
-        except ValueError:
-            continue
-        if isinstance(said, dict):
-            allowed = {
-                safe_text(key, NAME_BYTES, policy): value for key, value in said.items() if _is_mark(name, key, value)
-            }
-            kept[name] = json_text.encode(allowed)
-    return kept
-
-
-def _is_mark(name: str, key: str, value: Any) -> bool:
-    if name == conventions.FIDELITY:
-        return value in tuple(Fidelity)
-    if name == conventions.LOSSES:
-        return type(value) is int and key.isidentifier()
-    words = [value] if isinstance(value, str) else value
-    return (
-        key in ("policy", "key_ids")
-        and isinstance(words, list)
-        and all(isinstance(word, str) and _POLICY_NAME.fullmatch(word) for word in words)
-    )
-
-
-_POLICY_NAME: Final = re.compile(r"[A-Za-z0-9_.+/;-]{1,80}")
 
 
 def _without_binary(

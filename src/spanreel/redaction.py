@@ -15,6 +15,7 @@ from spanreel import conventions, json_text
 from spanreel.concealing import GONE
 from spanreel.detectors import MASK
 from spanreel.digest import key_ids_in
+from spanreel.fidelity import OWN_MARKS, own_mark
 from spanreel.model import Json
 from spanreel.policy import Policy
 from spanreel.presets import DEFAULT, make_policy
@@ -39,11 +40,6 @@ __all__ = [
     "redact_json",
     "redact_text",
 ]
-
-_OWN_MARKS: Final = frozenset(
-    {conventions.FIDELITY, conventions.REDACTION, conventions.REDACTION_FAILURES, conventions.LOSSES}
-)
-"""Attributes that say something about others, by name; they hold no content."""
 
 _JSON_VALUES: Final = frozenset(
     {
@@ -81,8 +77,14 @@ def redact_attributes(attributes: Mapping[str, AttributeValue], policy: Policy =
     changed = set()
     key_ids: set[str] = set()
     for name, value in attributes.items():
-        if name in _OWN_MARKS:
-            redacted[name] = value
+        if name in OWN_MARKS:
+            try:
+                said = own_mark(name, value, lambda text: examine_name(text, policy))
+            except Exception:  # noqa: BLE001 -- as below
+                said = None
+                walk.failures += 1
+            if said is not None:
+                redacted[name] = said
             continue
         try:
             new_name = examine_name(name, policy)

@@ -148,13 +148,13 @@ class _Guarded(Tracer):
 
     def start_span(self, name: str, context: Context | None = None, *positional: Any, **named: Any) -> Span:
         """A span with a name and attributes that may leave."""
-        from spanreel.outgoing import NAME_BYTES, safe_attributes, safe_text  # noqa: PLC0415 - as in `_private`
+        from spanreel.outgoing import safe_attributes, safe_name  # noqa: PLC0415 - as in `_private`
         from spanreel.redaction import policy_of  # noqa: PLC0415 - as in `_private`
 
         policy = policy_of(self._settings)
         if "attributes" in named:
             named["attributes"] = safe_attributes(named["attributes"], policy)
-        return self._tracer.start_span(safe_text(name, NAME_BYTES, policy), context, *positional, **named)
+        return self._tracer.start_span(safe_name(name, policy), context, *positional, **named)
 
     @contextmanager
     def start_as_current_span(  # type: ignore[override]  # the SDK's is a generator's manager too
