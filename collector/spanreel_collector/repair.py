@@ -140,6 +140,7 @@ REPAIRS: tuple[Callable[[Trace], Trace], ...] = (
     fold_beside,
     fold_attempts,
     fold_retries,
+    cut_circles,
     fold_nested_tools,
     fold_native_runs,
     fold_wrappers,
