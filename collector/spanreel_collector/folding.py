@@ -27,7 +27,7 @@ def fold_second_views(trace: Trace) -> Trace:
         if outer_then is None:
             continue
         outer, inner = current[_survivor(outer_then.id, gone)], current[_survivor(placed.id, gone)]
-        if outer.id == inner.id or not _one_call(outer, inner):
+        if outer.id == inner.id or not isinstance(outer.record, ModelRecord) or not _one_call(outer, inner):
             continue
         if around[outer.id] > 1 and _response_id(outer.record) is not None and not _is_ours(outer):
             current[inner.id] = replace(inner, record=fill_model(inner.record, outer.record))
