@@ -164,7 +164,8 @@ def _asked(span: RawSpan) -> tuple[list[dict[str, Json]], Fidelity]:
 
 
 def _says_texts(span: RawSpan) -> bool:
-    return span.attributes.get("says_texts") is True
+    """Whether the answer's text would stand somewhere, had there been one: in an event, or beside the context."""
+    return span.attributes.get("says_texts") is True or "new_context" in span.attributes
 
 
 def _read_usage(attributes: Attributes) -> Usage | None:
