@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from dataclasses import replace
 
 from spanreel.conventions import SECOND_VIEW
-from spanreel.model import ModelRecord, Record, RunRecord, ToolKind, ToolRecord, TurnRecord
+from spanreel.model import Json, ModelRecord, Record, RunRecord, ToolKind, ToolRecord, TurnRecord
 from spanreel_collector.facts import merge_sessions
 from spanreel_collector.merging import fill_model, fill_run, fill_tool, has_answer
 from spanreel_collector.trace import Forest, Placed, Trace, moved
@@ -175,7 +175,19 @@ def _one_call(outer: Placed, inner: Placed) -> bool:
     first, second = _response_id(outer.record), _response_id(inner.record)
     if first and second:
         return first == second
-    return not (_has_content(outer.record) and _has_content(inner.record))
+    return not (_has_content(outer.record) and _has_content(inner.record)) or _same_answer(outer.record, inner.record)
+
+
+def _same_answer(outer: Record | None, inner: Record | None) -> bool:
+    """Whether two model calls came to the same, word for word; ids of tool calls, which some writers make up, aside."""
+    first, second = _answered(outer), _answered(inner)
+    return bool(first) and first == second
+
+
+def _answered(record: Record | None) -> list[dict[str, Json]]:
+    answer = record.answer if isinstance(record, ModelRecord) else None
+    parts = [part for message in (answer.messages if answer else ()) for part in message.get("parts") or ()]
+    return [{key: value for key, value in part.items() if key != "id"} for part in parts if isinstance(part, dict)]
 
 
 def _richness(placed: Placed) -> tuple[bool, bool]:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from spanreel.model import Agent, RunRecord
+from spanreel.model import Agent, ModelRecord, RunRecord, ToolRecord
 from spanreel_collector.folding import (
     fold_attempts,
     fold_beside,
@@ -22,7 +22,7 @@ from spanreel_collector.retries import fold_retries
 from spanreel_collector.rounds import chain_responses, recover_rounds, share_tools, split_rounds, unfold_tools
 from spanreel_collector.span import RawLog, RawSpan
 from spanreel_collector.steps import drop_lone_servers, settle_steps
-from spanreel_collector.trace import Placed, Trace, moved
+from spanreel_collector.trace import Forest, Placed, Trace, moved
 
 # -- on raw spans, before a dialect reads them -----------------------------------------------------------------------
 
@@ -126,6 +126,36 @@ def adopt_orphans(trace: Trace) -> Trace:
     return (*made.values(), *adopted)
 
 
+def adopt_by_time(trace: Trace) -> Trace:
+    """A call whose parent never arrived belongs to the run that it was made during, where that is one and no other.
+
+    Of runs inside one another it is the innermost; beside each other, nothing tells them apart.
+    """
+    known = {placed.id for placed in trace}
+    orphans = [placed for placed in trace if _is_orphan(placed, known)]
+    if not orphans:
+        return trace
+    forest = Forest(trace)
+    runs = [placed for placed in trace if isinstance(placed.record, RunRecord) and placed.span.end]
+    homes = {placed.id: home for placed in orphans if (home := _run_during(placed, runs, forest)) is not None}
+    return tuple(replace(placed, parent=homes[placed.id]) if placed.id in homes else placed for placed in trace)
+
+
+def _is_orphan(placed: Placed, known: set[str]) -> bool:
+    calls = isinstance(placed.record, ModelRecord | ToolRecord)
+    return calls and placed.parent is not None and placed.parent not in known and placed.span.start > 0
+
+
+def _run_during(placed: Placed, runs: list[Placed], forest: Forest) -> str | None:
+    start, end = placed.span.start, placed.span.end or placed.span.start
+    around = [run for run in runs if run.span.start <= start and end <= run.span.end]
+    if not around:
+        return None
+    innermost = max(around, key=lambda run: (run.span.start, -run.span.end))
+    chain = {innermost.id, *(above.id for above in forest.records_above(innermost))}
+    return innermost.id if all(run.id in chain for run in around) else None
+
+
 # The order has a meaning: circles are cut before anybody goes up, steps settled before runs are looked for, starts
 # become runs before orphans look for theirs, and views are folded before attempts, which are counted.
 REPAIRS: tuple[Callable[[Trace], Trace], ...] = (
@@ -135,6 +165,7 @@ REPAIRS: tuple[Callable[[Trace], Trace], ...] = (
     drop_lone_servers,
     settle_starts,
     adopt_orphans,
+    adopt_by_time,
     cut_circles,
     fold_second_views,
     fold_beside,
