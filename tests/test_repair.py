@@ -303,6 +303,57 @@ def test_parents_that_go_round_in_a_circle_are_cut() -> None:
     assert sorted(run.agent.name or "" for one in found for run in one.runs) == ["", "a", "b", "c"]
 
 
+def test_a_call_made_again_inside_itself_leaves_no_circle() -> None:
+    failed = chat(1, HI, None, status={"code": 2}, start=1, seconds=1)
+    again = chat(3, HI, HO, 2, start=5)
+    conversion = converted(request(failed, span(2, "again", {}, 1, start=4), again, scope=GENAI))
+    assert conversion.faults == ()
+    assert [call for one in conversion.sessions for run in one.runs for call in calls(run)]
+
+
+def test_a_span_around_several_calls_that_says_what_the_last_one_said_is_none_of_them() -> None:
+    """LiteLLM writes each call over the one before, on whichever span is open."""
+    one = session(
+        chat(1, HI, HO, also={names.RESPONSE_ID: "r2", **TOKENS}, seconds=9),
+        chat(2, HI, asks(called("f", {}, "a")), 1, also={names.RESPONSE_ID: "r1", **TOKENS}),
+        tool(3, "f", {}, "x", 1, also={names.TOOL_CALL_ID: "a"}),
+        chat(4, HI, HO, 1, also={names.RESPONSE_ID: "r2", **TOKENS}),
+        scope=GENAI,
+    )
+    run = only_run(one)
+    assert calls(run) == [span_id(2), span_id(4)]
+    assert [call.name for call in run.turns[0].tool_calls] == ["f"]
+    assert one.usage.input_tokens == 20
+
+
+def test_tools_inside_a_call_that_asks_for_none_tell_of_the_call_that_did() -> None:
+    """google-genai goes on by itself: one span, with what the last of its requests came to."""
+    one = session(
+        chat(1, HI, HO, seconds=9, also=TOKENS),
+        tool(2, "f", {"a": 1}, "x", 1),
+        tool(3, "g", {}, "y", 1),
+        scope=GENAI,
+    )
+    run = only_run(one)
+    first, last = run.model_calls()
+    assert [part["name"] for part in one.messages[first.output[0]].parts] == ["f", "g"]
+    assert first.fidelity == {"output": Fidelity.RECONSTRUCTED, "usage": Fidelity.ABSENT}
+    assert [one.messages[ref].role for ref in last.input] == ["user", "assistant", "tool"]
+    assert [[call.name for call in turn.tool_calls] for turn in run.turns] == [["f", "g"], []]
+    assert one.usage.input_tokens == 10
+
+
+def test_a_run_that_offers_tools_and_left_no_call_has_those_that_its_tools_tell_of() -> None:
+    definitions = {names.TOOL_DEFINITIONS: [{"type": "function", "name": "f"}]}
+    ends = {names.INPUT_MESSAGES: HI, names.OUTPUT_MESSAGES: [HO]}
+    one = session(agent(1, "care", seconds=9, also={**definitions, **ends}), tool(2, "f", {}, "x", 1), scope=GENAI)
+    run = only_run(one)
+    assert [[call.name for call in turn.tool_calls] for turn in run.turns] == [["f"], []]
+    assert [one.tools[ref]["name"] for call in run.model_calls() for ref in call.tools] == ["f", "f"]
+    assert one.replay is not None
+    assert not one.replay.eligible
+
+
 def test_a_very_deep_trace_is_read() -> None:
     deep = [agent(1, "demo"), *(span(n, "work", {}, n - 1) for n in range(2, 20_000)), chat(20_000, HI, HO, 19_999)]
     conversion = converted(request(*deep, scope=GENAI))

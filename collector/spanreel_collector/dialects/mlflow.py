@@ -23,7 +23,7 @@ from spanreel.model import (
 )
 from spanreel_collector.dialects import genai_spans, values
 from spanreel_collector.dialects.content import bodies, ends, exchanges, tools
-from spanreel_collector.dialects.content.decoding import decode, decode_deep
+from spanreel_collector.dialects.content.decoding import decode_deep, decode_json
 from spanreel_collector.span import Attributes, RawSpan
 
 NAME = "mlflow"
@@ -65,7 +65,7 @@ def read(span: RawSpan) -> Record | None:
 
 def _text(attributes: Attributes, *keys: str) -> str | None:
     for key in keys:
-        found, _ = decode(attributes.get(key))
+        found, _ = decode_json(attributes.get(key))
         if isinstance(found, str) and found:
             return found
     return None
@@ -86,14 +86,14 @@ def _read_model(span: RawSpan, operation: Operation) -> ModelRecord:
     error = values.failure(span, ErrorCategory.MODEL)
     if error and fidelity.get("output") is Fidelity.ABSENT:
         del fidelity["output"]
-    offered, _ = decode(attributes.get("mlflow.chat.tools"))
+    offered, _ = decode_json(attributes.get("mlflow.chat.tools"))
     usage = _read_usage(attributes, answer.usage if answer else None)
     model = _text(attributes, "mlflow.llm.model")
     if usage is not None or answer is not None:
         answer = replace(answer or Answer(), usage=usage, streamed=request.stream)
         answer = replace(answer, model=answer.model or model)
-    parameters = {key: decode(value)[0] for key, value in attributes.items() if "." not in key}
-    invoked, _ = decode(attributes.get("invocation_params"))
+    parameters = {key: decode_json(value)[0] for key, value in attributes.items() if "." not in key}
+    invoked, _ = decode_json(attributes.get("invocation_params"))
     parameters.update(invoked if isinstance(invoked, dict) else {})
     return ModelRecord(
         request=replace(
@@ -122,7 +122,7 @@ def _read_usage(attributes: Attributes, usage: Usage | None) -> Usage | None:
 
 def _read_tool(span: RawSpan, kind: ToolKind) -> ToolRecord:
     attributes = span.attributes
-    given, given_state = decode(attributes.get(_INPUT))
+    given, given_state = decode_json(attributes.get(_INPUT))
     came, came_state = decode_deep(attributes.get(_OUTPUT))
     result, told = tools.read_result(came)
     error = values.failure(span, ErrorCategory.TOOL) or tools.failure(told, result)
@@ -145,7 +145,7 @@ def _read_run(span: RawSpan, kind: str) -> RunRecord:
     attributes = span.attributes
     told = ends.read(attributes.get(_INPUT), attributes.get(_OUTPUT))
     error = values.failure(span, ErrorCategory.OTHER)
-    metadata, _ = decode(attributes.get("metadata"))
+    metadata, _ = decode_json(attributes.get("metadata"))
     name = values.text(metadata, "lc_agent_name") if isinstance(metadata, dict) else None
     return RunRecord(
         agent=Agent(name or (_name(span) if kind == "AGENT" else None)),

@@ -24,7 +24,7 @@ from spanreel.model import (
 )
 from spanreel_collector.dialects import genai_spans, values
 from spanreel_collector.dialects.content import ends, messages, tools
-from spanreel_collector.dialects.content.decoding import decode
+from spanreel_collector.dialects.content.decoding import decode, decode_json
 from spanreel_collector.dialects.content.indexed import Tree, listed, numbered
 from spanreel_collector.span import Attributes, RawSpan
 
@@ -185,8 +185,11 @@ def _read_tool(span: RawSpan) -> ToolRecord:
 
 
 def _first(attributes: Attributes, *keys: str) -> tuple[Json, Fidelity]:
-    found = (decode(attributes[key]) for key in keys if attributes.get(key) is not None)
-    return next(found, (None, Fidelity.ABSENT))
+    """The first of these values; what OpenLLMetry names itself is JSON."""
+    key = next((key for key in keys if attributes.get(key) is not None), None)
+    if key is None:
+        return None, Fidelity.ABSENT
+    return (decode_json if key.startswith("traceloop.") else decode)(attributes[key])
 
 
 def _call_id(given: Json) -> str | None:

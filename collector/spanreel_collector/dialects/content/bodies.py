@@ -121,12 +121,14 @@ def read_facts(body: Json) -> Answer | None:
 def _protocol_of_request(body: Json) -> ModelProtocol | None:
     if not isinstance(body, dict):
         return None
+    if "model" not in body:
+        return None  # a part of what was sent
     given = body.get("messages")
     if isinstance(given, list) and given and all(isinstance(item, dict) and "role" in item for item in given):
         if any("lc" in item or "type" in item for item in given):
             return None  # LangChain's
         return anthropic if _is_anthropic(body, given) else openai_chat
-    if "input" in body and isinstance(body.get("input"), str | list) and "model" in body:
+    if "input" in body and isinstance(body.get("input"), str | list):
         return openai_responses
     return None
 

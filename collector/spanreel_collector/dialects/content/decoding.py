@@ -24,6 +24,16 @@ def decode(value: Json) -> tuple[Json, Fidelity]:
     return (found if isinstance(found, dict | list) else value), state
 
 
+def decode_json(value: Json) -> tuple[Json, Fidelity]:
+    """What a value holds that is JSON whatever it is, so that numbers and words of JSON are such too."""
+    if isinstance(value, str):
+        try:
+            return json_text.parse(value), Fidelity.WHOLE
+        except ValueError:
+            pass
+    return decode(value)
+
+
 def decode_deep(value: Json) -> tuple[Json, Fidelity]:
     """The same of a value that was encoded more than once, up to three times."""
     found, state = decode(value)

@@ -32,6 +32,8 @@ from spanreel_collector.span import Attributes, RawSpan
 NAME = "openinference"
 
 _KIND = "openinference.span.kind"
+_ONLY_OF_MODELS = ("llm.token_count.", "llm.input_messages.", "llm.output_messages.")
+"""By these a model call is known that does not say its kind."""
 _INPUT, _OUTPUT = "llm.input_messages", "llm.output_messages"
 _USAGE = {
     "input_tokens": ("llm.token_count.prompt",),
@@ -43,13 +45,20 @@ _USAGE = {
 
 
 def speaks(span: RawSpan) -> bool:
-    """Whether the span says its kind in OpenInference's words."""
-    return isinstance(span.attributes.get(_KIND), str)
+    """Whether the span says its kind in OpenInference's words, or what a model was told or cost."""
+    return _kind_of(span) is not None
+
+
+def _kind_of(span: RawSpan) -> str | None:
+    kind = span.attributes.get(_KIND)
+    if isinstance(kind, str):
+        return kind.upper()
+    return "LLM" if any(key.startswith(_ONLY_OF_MODELS) for key in span.attributes) else None
 
 
 def read(span: RawSpan) -> Record | None:
     """What the span says; None for kinds that are neither call nor run: guardrails, evaluators, prompts."""
-    kind = span.attributes[_KIND].upper()
+    kind = _kind_of(span)
     cut_at = _cut_at(span.attributes)
     if kind == "LLM":
         record = _read_model(span, cut_at)
@@ -64,7 +73,7 @@ def read(span: RawSpan) -> Record | None:
         return tool_calls.read_retriever(span, cut_at)
     if kind == "CHAIN" and (invoked := tool_calls.read_invoker(span)) is not None:
         return invoked
-    return runs.read_run(span, kind, cut_at) if kind in ("AGENT", "CHAIN") else None
+    return runs.read_run(span, kind, cut_at) if kind in {"AGENT", "CHAIN"} else None
 
 
 def _cut_at(attributes: Attributes) -> int | None:
