@@ -29,6 +29,7 @@ def b64(content: bytes) -> str:
 SHAPES: dict[str, Any] = {
     "chat image": {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{b64(PNG)}"}},
     "chat audio": {"type": "input_audio", "input_audio": {"data": b64(RAW), "format": "mp3"}},
+    "chat audio answer": {"audio": {"id": "audio_1", "data": b64(RAW), "expires_at": 1, "transcript": "hi"}},
     "chat file": {
         "type": "file",
         "file": {"filename": "a.pdf", "file_data": f"data:application/pdf;base64,{b64(PDF)}"},

@@ -128,7 +128,8 @@ def _says_media(key: str, siblings: Mapping[Any, Any]) -> bool:
     kind = next((siblings[name] for name in _TYPE_NAMES if isinstance(siblings.get(name), str)), "").lower()
     if "/" in kind:
         return key in _ENCODED or not kind.startswith(_TEXTUAL)
-    return str(siblings.get("format")).lower() in _FORMATS
+    spoken = key == "data" and ("transcript" in siblings or "expires_at" in siblings)  # OpenAI's audio in answers
+    return spoken or str(siblings.get("format")).lower() in _FORMATS
 
 
 def _string(text: str, keep: Keep | None) -> str:
@@ -297,7 +298,7 @@ _PAYLOADS: Final = frozenset(
 """Keys under which binary content stands, in lower case without underscores."""
 _FRAGMENTS: Final = (
     *("base64", "$bytes", "blob", "b64", "ytes", "mime", "edia", "ormat", "ontentType", "ontent_type", "Buffer"),
-    *("image_generation_call", "data:", "\\x", '"0"'),
+    *("image_generation_call", 'transcript"', "expires_at", "data:", "\\x", '"0"'),
     *(start for start in _BASE64_STARTS if start not in {"//u", "//v", "//P", "AAAA"}),
     *("//uQ", "//vQ", "//PQ", "AAAAI", "AAAAG", "AAAAH"),
     *("137,80,78,71", "137, 80, 78, 71", "255,216,255", "255, 216, 255", "37,80,68,70", "37, 80, 68, 70"),
