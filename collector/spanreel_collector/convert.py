@@ -120,7 +120,7 @@ def _read_trace(trace: str, spans: Mapping[int, RawSpan], logs: list[RawLog], ta
     arrivals: dict[tuple[str, str], int] = {}
     for arrival, span in spans.items():
         arrivals.setdefault((span.trace_id, span.span_id), arrival)
-    joined, strangers = join_logs(*dialects.gather(drop_redelivered(spans.values()), logs))
+    joined, strangers = join_logs(*_gathered(trace, drop_redelivered(spans.values()), logs, tally))
     tally.add((), {"logs": strangers})
     last = max(spans, default=0)
     placed = tuple(
@@ -132,6 +132,15 @@ def _read_trace(trace: str, spans: Mapping[int, RawSpan], logs: list[RawLog], ta
     except Exception as error:  # noqa: BLE001 - as in _place: a bad trace costs only its own repair
         tally.add([Fault(f"trace {trace}", f"could not be put right: {said(error)}")], {})
         return placed
+
+
+def _gathered(trace: str, spans: list[RawSpan], logs: list[RawLog], tally: Tally) -> tuple[list[RawSpan], list[RawLog]]:
+    """The trace as its dialects gather it; where one cannot, as it came, and that is reported."""
+    try:
+        return dialects.gather(spans, logs)
+    except Exception as error:  # noqa: BLE001 - as in _place: a bad trace costs only what stands beside its spans
+        tally.add([Fault(f"trace {trace}", f"could not be gathered: {said(error)}")], {})
+        return spans, logs
 
 
 def said(error: Exception) -> str:

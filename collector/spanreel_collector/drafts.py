@@ -81,8 +81,7 @@ def draft_runs(trace: Trace) -> list[Draft]:
                 drafts[holder.id] = Draft(holder.id, holder.span.trace_id, tool=holder)
             draft = drafts[holder.id]
         _put(draft, placed, forest)
-    roots = _hang(drafts, forest)
-    roots += [loose] if loose else []
+    roots = _hang(drafts, loose, forest)
     _tell_sessions(roots, trace, forest)
     return sorted(roots, key=lambda root: root.started)
 
@@ -105,10 +104,10 @@ def _put(draft: Draft, placed: Placed, forest: Forest) -> None:
             break
 
 
-def _hang(drafts: dict[str, Draft], forest: Forest) -> list[Draft]:
+def _hang(drafts: dict[str, Draft], loose: Draft | None, forest: Forest) -> list[Draft]:
     """Put each run into the run (or the tool call of it) that it was made in; returns those that stand alone."""
-    roots: list[Draft] = []
-    homes = {tool.id: draft for draft in drafts.values() for tool in draft.tools}
+    roots = [loose] if loose is not None else []
+    homes = {tool.id: draft for draft in (*drafts.values(), *roots) for tool in draft.tools}
     for draft in drafts.values():
         anchor = draft.tool or draft.run
         holder = draft.tool or (forest.holder(anchor) if anchor else None)
@@ -120,7 +119,7 @@ def _hang(drafts: dict[str, Draft], forest: Forest) -> list[Draft]:
             roots.append(draft)
         else:
             draft.parent.children.append(draft)
-    for draft in drafts.values():
+    for draft in (*drafts.values(), *roots):
         draft.children.sort(key=lambda child: child.started)
     return roots
 

@@ -32,7 +32,7 @@ def write_record(session: Session) -> dict[str, Json]:
     outputs = turns[-1]["outputs"] if turns else None
     last = roots[-1] if roots else None
     record: dict[str, Json] = {
-        "external_id": session.key.value,
+        "external_id": session.key.value or session.id,
         "name": session.name,
         "status": _status(session.status),
         "inputs": inputs,
@@ -148,7 +148,7 @@ def _model_node(call: ModelCall, record: ModelRecord) -> dict[str, Json]:
             "requested_model": request.model,
             "model": (answer.model if answer else None) or request.model,
             "model_provider": record.provider,
-            "tokens": {name: count for name, count in tokens.items() if count is not None} or None,
+            "tokens": {name: count for name, count in tokens.items() if count is not None and count >= 0} or None,
             "cost": cost if isinstance(cost, int | float) and not isinstance(cost, bool) else None,
             "model_params": dict(request.settings) or None,
             "system_prompt_selector": system,

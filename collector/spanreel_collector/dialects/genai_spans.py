@@ -212,7 +212,7 @@ def _read_tool(span: RawSpan, operation: str) -> ToolRecord:
     attributes = whole_attributes(span)
     error = values.failure(span, ErrorCategory.TOOL)
     arguments_key, result_key, name = names.TOOL_CALL_ARGUMENTS, names.TOOL_CALL_RESULT, None
-    kind = _KINDS.get(attributes.get(names.TOOL_TYPE) or "", ToolKind.FUNCTION)
+    kind = _KINDS.get(values.text(attributes, names.TOOL_TYPE) or "", ToolKind.FUNCTION)
     if operation == "retrieval":
         arguments_key, result_key = "gen_ai.retrieval.query.text", "gen_ai.retrieval.documents"
         name, kind = values.text(attributes, "gen_ai.data_source.id") or "retrieval", ToolKind.RETRIEVER

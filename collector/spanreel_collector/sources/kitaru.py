@@ -97,7 +97,7 @@ def _check(record: dict[str, Any], nodes: list[dict[str, Any]]) -> None:
     Raises:
         ValueError: says what, and of which node.
     """
-    if record["status"] not in _STATUSES:
+    if not _is_status(record["status"]):
         raise ValueError(f"status {record['status']!r} is none of {sorted(_STATUSES)!r}")
     parents: dict[str, Any] = {}
     seen = set[str]()
@@ -109,7 +109,7 @@ def _check(record: dict[str, Any], nodes: list[dict[str, Any]]) -> None:
             raise ValueError(f"two nodes of external_id {identity!r}")
         seen.add(identity)
         parents[index] = None if node["parent_index"] is None else _key(node["parent_index"])
-        if node.get("status") not in _STATUSES:
+        if not _is_status(node.get("status")):
             raise ValueError(f"node {identity!r}: status {node.get('status')!r}")
         _check_numbers(node, identity)
     for index, parent in parents.items():
@@ -140,6 +140,10 @@ def _check_values(values: list[Json]) -> None:
         if isinstance(value, float) and not math.isfinite(value):
             raise ValueError(f"{value!r} is no JSON value")
         waiting += value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+
+
+def _is_status(value: Any) -> bool:
+    return isinstance(value, str) and value in _STATUSES
 
 
 def _key(index: Any) -> str:

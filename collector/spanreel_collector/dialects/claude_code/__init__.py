@@ -27,7 +27,8 @@ from spanreel.model import (
 )
 from spanreel_collector.dialects import values
 from spanreel_collector.dialects.claude_code import content
-from spanreel_collector.dialects.claude_code.events import ASKED, EXECUTION, event_name, gather, trace_of
+from spanreel_collector.dialects.claude_code.events import ASKED, EXECUTION, gather, trace_of
+from spanreel_collector.dialects.claude_code.names import event_name
 from spanreel_collector.dialects.content import losses
 from spanreel_collector.span import Attributes, RawLog, RawSpan
 
