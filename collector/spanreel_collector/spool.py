@@ -58,6 +58,9 @@ SELECT one.part, other.part FROM document AS one JOIN document AS other
     ON one.kind = other.kind AND one.value = other.value WHERE one.part < other.part
 """
 
+_LAST = 2**63 - 1
+"""The greatest number of SQLite; OTLP's times go on to the year 2554."""
+
 Name = TypeVar("Name", int, bytes)
 
 Place = tuple[int, int, int]
@@ -138,7 +141,7 @@ class Spool:
         rows, keys, links = [], [], []
         for segment in packed.segments:
             trace = _bytes(segment.trace)
-            rows.append((trace, segment.start, self._arrived, self.size, len(segment.data)))
+            rows.append((trace, min(segment.start, _LAST), self._arrived, self.size, len(segment.data)))
             keys += [(trace, _bytes(name)) for name in sorted(segment.keys)]
             links += [(trace, _bytes(other)) for other in sorted(segment.linked)]
             self._segments.write(segment.data)
@@ -198,7 +201,7 @@ class Spool:
         self._index.executemany("INSERT INTO member VALUES (?, ?)", ((number, name) for name in part.names))
         for document in part.documents:
             named = (document.kind, _bytes(document.value), document.id, document.runs)
-            row = (number, document.start, document.arrival, *named, self._written, len(document.text))
+            row = (number, min(document.start, _LAST), document.arrival, *named, self._written, len(document.text))
             self._index.execute("INSERT INTO document VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
             self._texts.write(document.text)
             self._written += len(document.text)
