@@ -92,9 +92,8 @@ def messages(one: Session, refs: list[int]) -> list[dict[str, Any]]:
 # -- whole sessions --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["traceloop", "langfuse", "langsmith", "mlflow", "litellm"])
-def test_a_conversation_of_three_requests_comes_out_as_agreed(name: str) -> None:
-    """`tests/golden/NAME_dump.py` makes the dump; `SPANREEL_GOLDEN=write` writes the sessions anew."""
+def agreed(name: str) -> list[Session]:
+    """The sessions of a golden dump, as they are kept beside it; `SPANREEL_GOLDEN=write` writes them anew."""
     conversion = convert_files([str(GOLDEN / f"{name}.otlp.jsonl")])
     written = [json.loads(write_session(one)) for one in conversion.sessions]
     document = GOLDEN / f"{name}.sessions.json"
@@ -102,12 +101,26 @@ def test_a_conversation_of_three_requests_comes_out_as_agreed(name: str) -> None
         document.write_text(json.dumps(written, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     assert conversion.faults == ()
     assert written == json.loads(document.read_text(encoding="utf-8"))
-    runs = [run for one in conversion.sessions for run in one.runs]
+    return list(conversion.sessions)
+
+
+@pytest.mark.parametrize("name", ["traceloop", "langfuse", "langsmith", "mlflow", "litellm"])
+def test_a_conversation_of_three_requests_comes_out_as_agreed(name: str) -> None:
+    """`tests/golden/NAME_dump.py` makes the dump."""
+    runs = [run for one in agreed(name) for run in one.runs]
     assert [run.status for run in runs] == [Status.OK, Status.OK, Status.ERROR]
     calls = [call for run in runs for call in run.model_calls()]
     assert [call.usage.input_tokens if call.usage else None for call in calls] == [100, 200, 300, 400, None]
     assert [call.streamed for call in calls[:4]] == [False, False, False, True]
     assert [call.name for call in runs[0].tool_calls()] == ["find_book", "find_book", "reserve"]
+
+
+def test_an_agent_in_a_pipeline_of_haystacks_comes_out_as_agreed() -> None:
+    (one,) = agreed("haystack")
+    run = only_run(one)
+    assert (run.agent.name, [one.messages[ref].role for ref in run.input]) == ("librarian", ["system", "user"])
+    assert [call.status for call in run.tool_calls()] == [Status.OK, Status.OK, Status.ERROR]
+    assert one.usage.input_tokens == 600
 
 
 @pytest.mark.parametrize(
@@ -575,3 +588,53 @@ def test_items_that_contrib_writes_as_reprs_are_tool_calls_and_the_history_is_pu
     assert messages(one, second.input) == READ[1:]
     # The agent's instructions are on no span: no live request is known again by this.
     assert {first.fidelity["input"], second.fidelity["input"]} == {Fidelity.TRUNCATED}
+
+
+# -- Haystack --------------------------------------------------------------------------------------------------------
+
+
+def test_components_of_a_haystack_pipeline_are_calls_by_their_type() -> None:
+    def component(number: int, kind: str, given: Any, came: Any) -> Span:
+        values = {"name": f"my_{kind}", "type": kind, "input": json.dumps(given), "output": json.dumps(came)}
+        attributes = {f"haystack.component.{key}": value for key, value in values.items()}
+        return span(number, "haystack.component.run", attributes, 1)
+
+    user: dict[str, Any] = {"role": "user", "meta": {}, "name": None, "content": [{"text": "Soup!"}]}
+    call = {"tool_name": "order", "arguments": {"dish": "soup"}, "id": "call_1"}
+    reply = {
+        "role": "assistant",
+        "meta": {"model": "gpt-5-2026", "finish_reason": "tool_calls"},
+        "content": [{"tool_call": call}],
+    }
+    result = {
+        "role": "tool",
+        "meta": {},
+        "content": [{"tool_call_result": {"result": "served", "origin": call, "error": False}}],
+    }
+    one = session(
+        span(
+            1,
+            "haystack.pipeline.run",
+            {"haystack.pipeline.input_data": json.dumps({"llm": {"messages": [user]}})},
+            seconds=9,
+        ),
+        component(2, "InMemoryRetriever", {"query": "soup"}, {"documents": []}),
+        component(
+            3,
+            "OpenAIChatGenerator",
+            {"messages": [user], "generation_kwargs": {"temperature": 0.2}},
+            {"replies": [reply]},
+        ),
+        component(4, "ToolInvoker", {"messages": [reply]}, {"tool_messages": [result]}),
+        component(5, "PromptBuilder", {}, {}),
+        scope="mine",
+    )
+    run = only_run(one)
+    (model,) = run.model_calls()
+    assert messages(one, run.input) == messages(one, model.input) == [said("user", "Soup!")]
+    assert messages(one, model.output) == [asks(ORDER)]
+    assert (model.response_model, model.finish_reasons) == ("gpt-5-2026", ["tool_calls"])
+    assert model.settings == {"temperature": 0.2}
+    calls = {call.name: call for call in run.tool_calls()}
+    assert set(calls) == {"my_InMemoryRetriever", "order"}
+    assert (calls["order"].result, calls["my_InMemoryRetriever"].kind) == ("served", ToolKind.RETRIEVER)

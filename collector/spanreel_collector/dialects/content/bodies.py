@@ -34,6 +34,7 @@ _SETTINGS = {
     "service_tier": ("service_tier",),
     "dimensions": ("dimensions",),
 }
+_OF_HAYSTACK = ("name", "description", "parameters")
 _ANTHROPIC_BLOCKS = ("tool_use", "tool_result", "thinking", "redacted_thinking")
 
 
@@ -89,6 +90,8 @@ def read_tools(given: Json) -> tuple[ToolDefinition, ...]:
     """Tool definitions of any provider's form, Gemini's declarations too."""
     found: list[ToolDefinition] = []
     for item in json_text.plain(given) if isinstance(given, list) else []:
+        if isinstance(item, dict) and isinstance(item.get("data"), dict):
+            item = {key: item["data"].get(key) for key in _OF_HAYSTACK}  # noqa: PLW2901 the same, of Haystack
         declared = item.get("function_declarations") if isinstance(item, dict) else None
         found += [
             values.tool_definition(one)
@@ -175,7 +178,8 @@ def _answered(body: Json) -> tuple[Message, ...]:
         return ({"role": "assistant", "parts": messages.parts_of(body)},) if body else ()
     if isinstance(body, dict) and (found := messages.read_message(body)) is not None:
         return ({**found, "role": "assistant"},)
-    return messages.answered(body)
+    told = messages.answered(body)
+    return tuple({key: value for key, value in message.items() if key != messages.FACTS} for message in told)
 
 
 def _read_langchain(body: Json) -> Answer | None:
@@ -214,7 +218,7 @@ def _read_repr(body: Json) -> Answer | None:
             return openai_chat.read_response(json.dumps(reprs.without_names(found)).encode(), 200)
     except ValueError:
         return None
-    meta = _at(found, "_meta")
+    meta = _at(found, "_meta") or _at(body, "replies", 0, "meta")
     if not isinstance(meta, dict):
         return None
     answer = _answer(values.text(meta, "id"), values.text(meta, "model"), values.text(meta, "finish_reason"))

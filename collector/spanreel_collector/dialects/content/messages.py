@@ -134,7 +134,7 @@ def _plain(item: dict[str, Any]) -> Message | None:
         return None
     role = values.role(given.removesuffix("MessageChunk").lower())
     parts = parts_of(item.get("content"))
-    if role == "tool":
+    if role == "tool" and not any(part["type"] == "tool_call_response" for part in parts):
         text_only = all(part["type"] == "text" for part in parts)
         response: Json = "".join(str(part["content"]) for part in parts) if text_only else parts
         parts = [{"type": "tool_call_response", "id": values.text(item, "tool_call_id"), "response": response}]
@@ -145,7 +145,7 @@ def _plain(item: dict[str, Any]) -> Message | None:
         # LangChain repeats the blocks of Anthropic's that ask for tools.
         parts = [part for part in parts if part["type"] != "tool_call"] + calls
     message: Message = {"role": role, "parts": parts}
-    facts = item.get("response_metadata")
+    facts = item.get("response_metadata", item.get("meta"))
     reason = values.text(item, *_REASONS) or (values.text(facts, *_REASONS) if isinstance(facts, dict) else None)
     extras = {"name": values.text(item, "name"), "finish_reason": reason}
     return {**message, **{key: value for key, value in extras.items() if value}}
@@ -251,6 +251,13 @@ def _block(block: dict[str, Any]) -> dict[str, Json]:
         text_only = all(part["type"] == "text" for part in given)
         response: Json = "".join(str(part["content"]) for part in given) if text_only else given
         return {"type": "tool_call_response", "id": values.text(block, "tool_use_id"), "response": response}
+    if isinstance(block.get("tool_call"), dict):  # Haystack's
+        call = block["tool_call"]
+        return _call(values.text(call, "id"), values.text(call, "tool_name"), values.arguments(call.get("arguments")))
+    if isinstance(block.get("tool_call_result"), dict):
+        told = block["tool_call_result"]
+        origin = told["origin"] if isinstance(told.get("origin"), dict) else {}
+        return {"type": "tool_call_response", "id": values.text(origin, "id"), "response": told.get("result")}
     if kind == "thinking" and isinstance(block.get("thinking"), str):
         part: dict[str, Json] = {"type": "reasoning", "content": block["thinking"]}
         signature = values.text(block, "signature")
