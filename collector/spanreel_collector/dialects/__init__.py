@@ -17,6 +17,7 @@ from spanreel_collector.dialects import (
     genai,
     google_adk,
     kitaru,
+    haystack,
     langfuse,
     langsmith,
     litellm,
@@ -56,6 +57,7 @@ class Dialect(Protocol):
 DIALECTS: tuple[Dialect, ...] = (
     spanreel,
     crewai_own,
+    haystack,
     langfuse,
     langsmith,
     mlflow,
