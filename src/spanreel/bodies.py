@@ -36,9 +36,13 @@ class Tap(Protocol):
 class SyncBody(wrapt.ObjectProxy):  # type: ignore[type-arg]  # generic to type checkers only
     """A body stream that tells a tap what passes. Being a proxy, it stays an instance of the client's class."""
 
+    stream_observer: Any = None  # Anthropic's SDK asks for it at each event, and what a proxy lacks is dear to ask for
+
     def __init__(self, stream: Any, tap: Tap) -> None:
         super().__init__(stream)
         self._self_tap = tap
+        if (observer := getattr(stream, "stream_observer", None)) is not None:
+            self.stream_observer = observer
 
     def __iter__(self) -> Iterator[bytes]:
         return _Pieces(iter(self.__wrapped__), self._self_tap)
@@ -57,9 +61,13 @@ class SyncBody(wrapt.ObjectProxy):  # type: ignore[type-arg]  # generic to type 
 class AsyncBody(wrapt.ObjectProxy):  # type: ignore[type-arg]  # generic to type checkers only
     """`SyncBody` for asynchronous clients."""
 
+    stream_observer: Any = None  # Anthropic's SDK asks for it at each event, and what a proxy lacks is dear to ask for
+
     def __init__(self, stream: Any, tap: Tap) -> None:
         super().__init__(stream)
         self._self_tap = tap
+        if (observer := getattr(stream, "stream_observer", None)) is not None:
+            self.stream_observer = observer
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return _AsyncPieces(aiter(self.__wrapped__), self._self_tap)
