@@ -191,7 +191,7 @@ def _may_tell_loss(span: RawSpan) -> bool:
     """Whether any content of the span may hold a marker of loss, which most does not: the look at all of it is dear."""
     if span.events or span.logs:
         return True
-    return any(
-        may_tell_loss(value) if isinstance(value, str) else isinstance(value, list | dict)
-        for value in span.attributes.values()
-    )
+    for value in span.attributes.values():
+        if may_tell_loss(value) if isinstance(value, str) else isinstance(value, (list, dict)):
+            return True
+    return False

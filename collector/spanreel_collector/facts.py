@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Literal
 
 from spanreel import conventions as names
@@ -86,10 +87,16 @@ def _prefixed(attributes: Attributes) -> dict[str, Json]:
     return {
         name: values.decode(value)[0]
         for key, value in attributes.items()
-        if value is not None and key.startswith(_METADATA_PREFIXES)
-        for prefix in _METADATA_PREFIXES
-        if key.startswith(prefix) and not (name := key.removeprefix(prefix)).startswith(_STEPS_OWN)
+        if (name := _name_in_metadata(key)) is not None and value is not None
     }
+
+
+@lru_cache(maxsize=4096)
+def _name_in_metadata(key: str) -> str | None:
+    """The key of the user's metadata that an attribute's name ends in; None where it is another attribute."""
+    prefix = next((prefix for prefix in _METADATA_PREFIXES if key.startswith(prefix)), None)
+    name = None if prefix is None else key.removeprefix(prefix)
+    return None if name is None or name.startswith(_STEPS_OWN) else name
 
 
 def _metadata(attributes: Attributes, key: str) -> dict[str, Json]:

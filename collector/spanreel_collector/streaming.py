@@ -23,7 +23,7 @@ MOST_FAULTS = 50
 """What failed, and is said one by one."""
 _HANDFUL = 1_000_000
 """Bytes that a process is given to work on at a time."""
-_COLLECT_AFTER = 50_000
+_COLLECT_AFTER = 200_000
 
 
 @dataclass(frozen=True, slots=True)
