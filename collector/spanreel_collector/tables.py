@@ -6,6 +6,7 @@ import hashlib
 import marshal
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from spanreel.model import Agent, Error, ModelRecord, Usage
@@ -68,13 +69,13 @@ class _Known:
 
     def find(self, value: Any) -> int | None:
         """The index of a value that came in these very words before."""
-        return self._alike.get(_digest(_words(value)))
+        return self._alike.get(_words(value))
 
     def add(self, value: Any, index: int) -> int:
         """The index of an equal value, in whatever order its keys stand; where there is none, it is this one's."""
         text = json_text.canonical(value).encode("utf-8", "surrogatepass")
         index = self._equal.setdefault(_digest(text), index)
-        self._alike[_digest(_words(value))] = index
+        self._alike[_words(value)] = index
         return index
 
 
@@ -110,7 +111,14 @@ def timestamp(nanoseconds: int) -> str | None:
     if nanoseconds <= 0:
         return None
     seconds, rest = divmod(nanoseconds, 1_000_000_000)
-    return f"{datetime.fromtimestamp(seconds, UTC).isoformat()[:19]}.{rest:09}Z"
+    days, second = divmod(seconds, 86_400)
+    return f"{_date(days)}T{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}.{rest:09}Z"
+
+
+@lru_cache(maxsize=1024)
+def _date(days: int) -> str:
+    """The date this many days after the first of January 1970."""
+    return datetime.fromtimestamp(days * 86_400, UTC).date().isoformat()
 
 
 def error_info(error: Error | None) -> ErrorInfo | None:
