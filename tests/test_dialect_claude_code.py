@@ -91,7 +91,13 @@ def test_real_dumps_of_claude_code_come_out_as_their_truth_says() -> None:
 
 
 def test_input_tokens_have_the_cache_put_in_and_answers_their_cost() -> None:
-    counts = {"model": "m", "input_tokens": 40, "output_tokens": 12, "cache_read_tokens": 7, "cache_creation_tokens": 5}
+    counts: dict[str, Any] = {
+        "model": "m",
+        "input_tokens": 40,
+        "output_tokens": 12,
+        "cache_read_tokens": 7,
+        "cache_creation_tokens": 5,
+    }
     one = session_of(
         cc(1, "interaction", {}),
         cc(2, "llm_request", counts, 1),
@@ -131,7 +137,7 @@ def test_bodies_are_the_request_and_the_answer_as_they_were_sent() -> None:
         "messages": [{"role": "user", "content": "Hi"}],
         "tools": [{"name": "Bash", "input_schema": {"type": "object"}}],
     }
-    came = {
+    came: dict[str, Any] = {
         "id": "msg_1",
         "type": "message",
         "role": "assistant",

@@ -8,7 +8,7 @@ from otlp_lines import GENAI, Span, agent, chat, only_run, said, session
 from spanreel.model import Status
 from spanreel.session import ModelCall
 
-FAILED = {"status": {"code": 2, "message": "overloaded"}, "seconds": 0.5}
+FAILED: dict[str, Any] = {"status": {"code": 2, "message": "overloaded"}, "seconds": 0.5}
 
 
 def calls(*spans: Span) -> list[ModelCall]:

@@ -1,6 +1,6 @@
 """Makes `claude_code.otlp.jsonl` and `claude_code_logs.otlp.jsonl`: Claude Code before a scripted provider.
 
-The first has spans and events of the detailed beta, the second events alone. Claude Code's binary comes from the package
+The first has spans and events of the detailed beta, the second events alone. Claude Code's binary is of the package
 `@anthropic-ai/claude-code` (and its platform's); nothing of it is kept, and it talks to this machine only:
 ``PYTHONPATH=src python tests/golden/claude_code_dump.py PATH/TO/claude tests/golden``
 """
@@ -106,7 +106,7 @@ def record(binary: str, *, traces: bool) -> dict[str, list[Any]]:
             }
         command = [binary, "-p", PROMPT, "--model", "claude-sonnet-4-5"]
         command += ["--tools", "Bash,Task", "--allowedTools", "Bash,Task"]
-        subprocess.run(command, env=environment, cwd=home, check=True, timeout=60, stdin=subprocess.DEVNULL)  # noqa: S603 what was asked for
+        subprocess.run(command, env=environment, cwd=home, check=True, timeout=60, stdin=subprocess.DEVNULL)
     receiver.shutdown()
     return receiver.kept
 
