@@ -638,3 +638,24 @@ def test_components_of_a_haystack_pipeline_are_calls_by_their_type() -> None:
     calls = {call.name: call for call in run.tool_calls()}
     assert set(calls) == {"my_InMemoryRetriever", "order"}
     assert (calls["order"].result, calls["my_InMemoryRetriever"].kind) == ("served", ToolKind.RETRIEVER)
+
+
+# -- OpenLIT ---------------------------------------------------------------------------------------------------------
+
+
+def test_what_openlit_invents_is_no_setting_and_the_system_is_told_once() -> None:
+    attributes = {
+        names.OPERATION: "chat",
+        names.REQUEST_TEMPERATURE: 0.3,
+        names.REQUEST_TOP_P: 1.0,
+        names.REQUEST_SEED: 0,
+        names.REQUEST_PRESENCE_PENALTY: 0.5,
+        names.TOOL_NAME: "order",
+        names.INPUT_MESSAGES: json.dumps([said("system", "Serve."), said("user", "Soup!")]),
+        names.SYSTEM_INSTRUCTIONS: json.dumps([{"type": "text", "content": "Serve."}]),
+        names.OUTPUT_MESSAGES: json.dumps([asks(ORDER)]),
+    }
+    one = session(span(1, "chat gpt-5", attributes), scope="openlit.instrumentation.openai")
+    (call,) = only_run(one).model_calls()
+    assert call.settings == {"temperature": 0.3, "presence_penalty": 0.5}
+    assert messages(one, call.input) == [said("system", "Serve."), said("user", "Soup!")]
