@@ -11,7 +11,7 @@ from typing import IO, Any, Literal
 
 from spanreel_collector.otlp import read_message
 from spanreel_collector.sources.documents import read_line
-from spanreel_collector.sources.framing import Record, read_records
+from spanreel_collector.sources.framing import PIECE, Record, read_records
 from spanreel_collector.sources.references import resolve
 from spanreel_collector.span import Batch, Fault
 
@@ -44,7 +44,7 @@ def read_pieces(path: str, passed: Callable[[int], None] | None = None) -> Itera
         yield Piece(name, b"", problem=f"cannot be opened: {error.strerror or error}")
         return
     with raw:
-        stream = raw if passed is None else io.BufferedReader(_Watched(raw, passed))
+        stream = raw if passed is None else io.BufferedReader(_Watched(raw, passed), PIECE)
         for record in read_records(stream):
             yield _piece(record, name, folder)
 

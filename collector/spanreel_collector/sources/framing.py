@@ -31,7 +31,10 @@ _JSON = re.compile(rb"\s*[\[{][\s\"{}\[\]]")
 """How JSON begins, after an empty line, whose end is the same byte."""
 _HEAD = 16
 _UNREADABLE: tuple[type[Exception], ...] = (OSError, EOFError, zlib.error)
-_PIECE = 1024 * 1024
+_LITTLE = io.DEFAULT_BUFFER_SIZE
+"""Of what is unpacked: where its end is missing, what was read ahead is lost with it."""
+PIECE = 1024 * 1024
+"""Bytes that are read at a time."""
 NO_ZSTD = 'compressed with zstd, which needs a package more: pip install "spanreel[collector]"'
 
 
@@ -49,7 +52,7 @@ def read_records(stream: IO[bytes]) -> Iterator[Record]:
     """The records of a stream. What ends it early is a record with the problem."""
     number = 0
     try:
-        for record in _records(stream):
+        for record in _records(stream, PIECE):
             number = record.number
             yield record
     except (*_UNREADABLE, *_zstd_errors()) as error:
@@ -58,15 +61,15 @@ def read_records(stream: IO[bytes]) -> Iterator[Record]:
         yield Record(number + 1, b"", problem=NO_ZSTD)
 
 
-def _records(stream: IO[bytes]) -> Iterator[Record]:
-    """By the first bytes: packed as a whole, or lengths, or protobuf by itself, or lines."""
+def _records(stream: IO[bytes], ahead: int) -> Iterator[Record]:
+    """By the first bytes: packed as a whole, or lengths, or protobuf by itself, or lines; read so far ahead."""
     begun = _Begun(stream)
-    head, whole = begun.head, io.BufferedReader(begun)
+    head, whole = begun.head, io.BufferedReader(begun, ahead)
     if head.startswith(_GZIP):
         with gzip.GzipFile(fileobj=whole) as unpacked:
-            yield from _records(unpacked)  # type: ignore[arg-type] # read is all that is asked of it
+            yield from _records(unpacked, _LITTLE)  # type: ignore[arg-type] # read is all that is asked of it
     elif head.startswith(_ZSTD):
-        yield from _records(_zstd().stream_reader(whole, read_across_frames=True))
+        yield from _records(_zstd().stream_reader(whole, read_across_frames=True), _LITTLE)
     elif head[4:8] == _ZSTD or (head[:1] == b"\0" and head[4:5] == _RESOURCE):
         yield from _lengths(whole)
     elif head.startswith(_RESOURCE) and not _JSON.match(head):
@@ -142,7 +145,7 @@ def _unpacked(number: int, data: bytes) -> Record:
 def _unpack_frame(data: bytes) -> bytes:
     pieces, total = [], 0
     with _zstd().stream_reader(data) as reader:
-        while piece := reader.read(_PIECE):
+        while piece := reader.read(PIECE):
             pieces.append(piece)
             total += len(piece)
             if total > LARGEST:
@@ -164,7 +167,7 @@ def _lines(stream: IO[bytes]) -> Iterator[Record]:
         if not line:
             return
         if len(line) > LARGEST and not line.endswith(b"\n"):
-            while (more := stream.readline(_PIECE)) and not more.endswith(b"\n"):
+            while (more := stream.readline(PIECE)) and not more.endswith(b"\n"):
                 pass
             yield Record(number, b"", problem=_too_large(len(line)))
         elif text := line.strip().removeprefix(_BOM):
