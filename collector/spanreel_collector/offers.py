@@ -62,6 +62,8 @@ def _instructed(forest: Forest, placed: Placed) -> Placed:
     assert isinstance(record, ModelRecord)
     above = next((one for one in forest.records_above(placed) if not isinstance(one.record, TurnRecord)), None)
     told = above.record.input[:1] if above is not None and isinstance(above.record, RunRecord) else ()
+    if above is not None and above.record is not None and "instructions" in getattr(above.record, "fidelity", {}):
+        return placed  # the run does not tell them either
     fidelity = {field: state for field, state in record.fidelity.items() if field != "instructions"}
     request = record.request
     if told and told[0].get("role") == "system" and request.messages:

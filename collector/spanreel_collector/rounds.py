@@ -111,7 +111,11 @@ def _recovered(placed: Placed) -> Iterator[Placed]:
     call = ModelRecord(
         request=Request(Operation.CHAT, None, messages=record.input, tools=record.tools),
         answer=Answer(messages=said),
-        fidelity=dict.fromkeys(("input", "output"), Fidelity.RECONSTRUCTED) | {"usage": Fidelity.ABSENT},
+        fidelity={
+            **dict.fromkeys(("input", "output"), Fidelity.RECONSTRUCTED),
+            "usage": Fidelity.ABSENT,
+            **{field: state for field, state in record.fidelity.items() if field == "instructions"},
+        },
     )
     span = replace(placed.span, attributes={}, events=(), logs=())
     yield replace(placed, span=span, record=call, id=f"{placed.id}.rounds", parent=placed.id)

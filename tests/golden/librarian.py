@@ -88,8 +88,10 @@ def provide(request: httpx.Request) -> httpx.Response:
         choice = {"index": 0, "message": message, "finish_reason": reason}
         return httpx.Response(200, json={**body, "object": "chat.completion", "choices": [choice], "usage": usage})
     body["object"] = "chat.completion.chunk"
-    words = str(message["content"]).split(" ")
-    deltas = [{"role": "assistant", "content": words[0]}, *({"content": f" {word}"} for word in words[1:])]
+    words = str(message["content"] or "").split(" ")
+    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": words[0]}]
+    deltas += [{"content": f" {word}"} for word in words[1:]]
+    deltas += [{"tool_calls": [{"index": index, **call}]} for index, call in enumerate(message.get("tool_calls", ()))]
     chunks = [{**body, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas]
     chunks += [
         {**body, "choices": [{"index": 0, "delta": {}, "finish_reason": reason}]},

@@ -5,7 +5,7 @@ The format is not the package's version; each span is read by what it carries.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,6 +23,7 @@ from spanreel.model import (
     ToolRecord,
 )
 from spanreel_collector.dialects import genai_events, genai_spans, values
+from spanreel_collector.dialects.content import losses
 from spanreel_collector.span import Attributes, RawEvent, RawSpan
 
 NAME = "pydantic-ai"
@@ -164,18 +165,21 @@ def _read_run(span: RawSpan, record: RunRecord) -> RunRecord:
     """The run with its part of the conversation, which stands whole on its span."""
     told, state = _conversation(span.attributes)
     start = _new_from(span.attributes, told)
-    asked: tuple[Message, ...] = ()
-    if start is not None:
-        rounds = [number for number, message in enumerate(told) if message["role"] == "assistant" and number >= start]
-        asked = told[start : rounds[0] if rounds else len(told)]
+    asked_state = state
+    if start is None:
+        asked, asked_state = _last_asked(told), losses.graver(state, Fidelity.RECONSTRUCTED)
+    else:
+        asked = _until_answered(told[start:])
     instructed = tuple(message for message in record.input if message["role"] == "system")
     output = _final(span.attributes, told)
-    found = {"input": (*instructed, *asked) if asked else (), "output": output}
-    fidelity = {key: state if messages else Fidelity.ABSENT for key, messages in found.items()}
+    fidelity = {
+        "input": asked_state if asked else Fidelity.ABSENT,
+        "output": state if output else Fidelity.ABSENT,
+    }
     error = _categorised(record.error)
     return replace(
         record,
-        input=found["input"],
+        input=(*instructed, *asked) if asked else (),
         output=output,
         error=error,
         status=Status.INTERRUPTED if _is_deferred(span.attributes) and error is None else record.status,
@@ -213,6 +217,23 @@ def _new_from(attributes: Attributes, told: tuple[Message, ...]) -> int | None:
             return number
         before = side
     return None
+
+
+def _last_asked(told: tuple[Message, ...]) -> tuple[Message, ...]:
+    """What was asked last, where nothing tells which messages are the run's own: since the answer before the last."""
+    found: list[Message] = []
+    for number, message in enumerate(told):
+        asks = any(part["type"] == "tool_call" for part in message["parts"])
+        if message["role"] == "assistant" and not asks and number < len(told) - 1:
+            found = []
+        elif message["role"] != "system":
+            found.append(message)
+    return _until_answered(found)
+
+
+def _until_answered(told: Sequence[Message]) -> tuple[Message, ...]:
+    rounds = [number for number, message in enumerate(told) if message["role"] == "assistant"]
+    return tuple(told[: rounds[0]] if rounds else told)
 
 
 def _final(attributes: Attributes, told: tuple[Message, ...]) -> tuple[Message, ...]:

@@ -72,7 +72,7 @@ def _with_messages(span: RawSpan, record: RunRecord) -> RunRecord:
         output=output,
         error=error,
         status=Status.ERROR if error is not None else record.status,
-        fidelity={key: Fidelity.ABSENT for key, found in fidelity.items() if not found},
+        fidelity={key: Fidelity.ABSENT for key, found in {**fidelity, "instructions": ()}.items() if not found},
     )
 
 

@@ -81,7 +81,8 @@ def _failure(span: RawSpan, category: ErrorCategory) -> Error | None:
         return failed
     data = values.members(told.get("data"))
     message = values.text(data, "error") or values.text(told, "message")
-    kind = failed.type if failed is not None and failed.type != "error" else "tool_error"
+    unnamed = "tool_error" if category is ErrorCategory.TOOL else "error"
+    kind = failed.type if failed is not None and failed.type != "error" else unnamed
     return Error(category, kind, message)
 
 
