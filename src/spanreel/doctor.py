@@ -15,6 +15,8 @@ from typing import Final
 from spanreel.clients import CLIENTS
 from spanreel.export import describe
 from spanreel.frameworks import FRAMEWORKS
+from spanreel.keyring import Keyring
+from spanreel.redaction import policy_of
 from spanreel.settings import read_settings
 from spanreel.wrapping import instrument, missed_targets, uninstrument, wrapped_targets
 
@@ -42,6 +44,9 @@ def examine() -> Iterator[str]:
     settings = read_settings()
     yield describe(settings)
     yield f"  by Python {platform.python_version()} at {sys.executable}"
+    policy = policy_of(settings)
+    kept = f", its digests with the key of {policy.digests.where}" if isinstance(policy.digests, Keyring) else ""
+    yield f"  redacted by policy {policy.name}{kept}"
     instrument(settings=settings)
     try:
         for library, targets in known_targets().items():
