@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
-from spanreel import settings
+from spanreel import keyring, settings
 
 README = (ROOT / "README.md").read_text()
 
@@ -81,7 +81,7 @@ def test_the_demo_ends_well_and_says_what_the_readme_shows(tmp_path: Path) -> No
 
 
 def test_every_variable_of_ours_that_is_named_exists() -> None:
-    known = {value for value in vars(settings).values() if isinstance(value, str)}
+    known = {value for home in (settings, keyring) for value in vars(home).values() if isinstance(value, str)}
     assert set(re.findall(r"SPANREEL_[A-Z_]+", README)) <= known
 
 
