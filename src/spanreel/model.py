@@ -245,7 +245,8 @@ class ModelRecord:
 class ToolRecord:
     """One tool call as executed; ``position`` is its place among those of its model answer.
 
-    Fidelity keys: arguments, result. A result that is None with fidelity ``absent`` was not recorded.
+    Fidelity keys: arguments, result. A result that is None with fidelity ``absent`` was not recorded. ``parameters`` is
+    the JSON Schema of the arguments, where the call's span says it, as it may say the tool's ``description``.
     """
 
     name: str
@@ -254,6 +255,7 @@ class ToolRecord:
     call_id: str | None = None
     kind: ToolKind = ToolKind.FUNCTION
     description: str | None = None
+    parameters: Json = None
     side_effect: bool | None = None
     target: str | None = None
     position: int | None = None
