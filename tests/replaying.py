@@ -172,7 +172,9 @@ class Live:
 
     def send(self, run: LiveRun | None, body: bytes) -> HttpAnswer:
         http = HttpRequest("POST", "http://127.0.0.1/v1/chat/completions", "127.0.0.1", "/v1/chat/completions", body)
-        return self.player.answer_model(run, openai_chat, Operation.CHAT, http)
+        answer = self.player.answer_model(run, openai_chat, Operation.CHAT, http)
+        assert isinstance(answer, HttpAnswer)
+        return answer
 
     def call(self, run: LiveRun | None, name: str, arguments: Any, call_id: str | None = None, **more: Any) -> Any:
         answer = self.player.answer_tool(run, ToolRequest(name, arguments, call_id, **more))

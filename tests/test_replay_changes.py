@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -275,6 +276,7 @@ def test_a_file_and_options_say_the_same(tmp_path: Path) -> None:
         "from_turn": None,
         "edit": [],
         "changes": None,
+        "pace": False,
     }
     read = from_options({**given, "changes": str(file)})
     assert read == read_changes(file)
@@ -325,3 +327,21 @@ def test_every_protocol_writes_what_was_changed_and_keeps_the_rest(protocol: str
     assert "Old." not in text
     assert [value for key, value in after.items() if key.startswith("max_")] == [9]
     assert Changes(overrides=(override,)).describe()[0] == "root: model b"
+
+
+def test_a_paced_stream_takes_the_time_that_it_took(tmp_path: Path) -> None:
+    slow = testing.text("One two three four.", hold=30)
+    with testing.ScriptedProvider([slow]) as provider:
+        address = provider.base_url
+
+        def work() -> list[float]:
+            client = openai.OpenAI(base_url=address, api_key="none")
+            asked = client.chat.completions.create(
+                model="small", messages=[{"role": "user", "content": "Hi?"}], stream=True
+            )
+            return [time.monotonic() for _ in asked]
+
+        session = record(work, tmp_path)
+    with spanreel.replay(session, changes={"pace": True}):
+        came = work()
+    assert came[-1] - came[0] >= 0.06  # a lower bound: a sleep is never shorter than asked for

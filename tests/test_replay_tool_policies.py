@@ -117,7 +117,8 @@ def test_fixed_cases_answer_by_what_they_match(kind: Kind, tmp_path: Path) -> No
 
     def answer(body: dict[str, Any]) -> dict[str, Any]:
         seen.extend(str(message["content"]) for message in body["messages"] if message["role"] == "tool")
-        return TWO(body)
+        answered: dict[str, Any] = TWO(body)
+        return answered
 
     report = play(session, kind, {"tools": {"search": {"type": "static", "cases": cases}}}, answer)
     assert ran == []

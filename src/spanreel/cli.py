@@ -220,6 +220,7 @@ def _configure_changes(group: argparse._ArgumentGroup) -> None:
     add(
         "--edit", metavar="CALL=VALUE", action="append", default=[], help="another answer of a recorded call, by its id"
     )
+    add("--pace", action="store_true", help="let recorded streams take the time that they took")
     add("--changes", metavar="FILE", help="a TOML or JSON file with all of these; see docs/replay.md")
 
 

@@ -18,9 +18,9 @@ from opentelemetry.trace import Span, Status, StatusCode
 from spanreel import conventions, model
 from spanreel.keeping import Kept
 from spanreel.model import Error, ErrorCategory
-from spanreel.playing import opened
 from spanreel.point import RunResult, ToolResult
 from spanreel.quiet import quietly
+from spanreel.scope import opened
 
 
 @dataclass(eq=False, slots=True)

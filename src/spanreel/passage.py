@@ -19,7 +19,7 @@ from spanreel.boundary import Boundary
 from spanreel.capture import ExchangeCapture
 from spanreel.crossing import Crossing
 from spanreel.model import Agent, Answer, Request, Status
-from spanreel.playing import current_player, opened, rebuild_error
+from spanreel.playing import current_player, rebuild_error
 from spanreel.point import (
     Failure,
     HttpAnswer,
@@ -38,7 +38,7 @@ from spanreel.point import (
 )
 from spanreel.protocols import in_process
 from spanreel.quiet import quietly
-from spanreel.scope import RunScope, ToolScope, run_in, scope_in
+from spanreel.scope import RunScope, ToolScope, opened, run_in, scope_in
 from spanreel.snapshot import snapshot
 
 _NOTHING: Any = object()

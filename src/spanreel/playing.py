@@ -12,15 +12,12 @@ import os
 import sys
 import threading
 from contextvars import ContextVar
-from typing import Any, Final
-
-from opentelemetry.context import Context, create_key, get_value, set_value
+from typing import Any
 
 from spanreel.errors import RecordedFailure, ReplayStop
 from spanreel.point import Player, RecordedError
 from spanreel.settings import REPLAY_GUARD
 
-OPEN_KEY: Final = create_key("spanreel-open")
 _current: ContextVar[Player | None] = ContextVar("spanreel_player", default=None)
 _lock = threading.Lock()
 _active: tuple[Player, ...] = ()
@@ -91,16 +88,6 @@ def read_guard() -> None:
 def denied() -> bool:
     """Whether this process is the child of a replayed one and has no replay of its own."""
     return _denied
-
-
-def opened(context: Context) -> Context:
-    """The context of a call that a replay lets go to the world: what is called in it may reach the network."""
-    return set_value(OPEN_KEY, True, context)
-
-
-def is_open() -> bool:
-    """Whether a replay has let the call go to the world in which this is called."""
-    return get_value(OPEN_KEY) is True
 
 
 def rebuild_error(recorded: RecordedError) -> Exception:

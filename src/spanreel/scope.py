@@ -23,6 +23,8 @@ SCOPE_KEY = create_key("spanreel-scope")
 SESSION_KEY = create_key("spanreel-session")
 BUSY_KEY = create_key("spanreel-busy")
 """Set inside a client's `send`: clients nest, and one exchange is one span."""
+OPEN_KEY = create_key("spanreel-open")
+"""Set inside a call that a replay lets go to the world."""
 
 FAILURES_KEPT = 32
 RETRY_WINDOW = 120.0
@@ -152,6 +154,16 @@ def run_in(context: Context) -> RunScope | None:
     """The run that a model call made here would belong to; none directly inside a tool."""
     scope = scope_in(context)
     return scope if isinstance(scope, RunScope) else None
+
+
+def opened(context: Context) -> Context:
+    """The context of a call that a replay lets go to the world: what is called in it may reach the network."""
+    return set_value(OPEN_KEY, True, context)
+
+
+def is_open() -> bool:
+    """Whether this is called in a call that a replay has let go to the world."""
+    return get_value(OPEN_KEY) is True
 
 
 def parent_context(context: Context) -> Context:

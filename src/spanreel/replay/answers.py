@@ -22,8 +22,10 @@ JSON: Final = "application/json"
 EVENTS: Final = "text/event-stream; charset=utf-8"
 
 
-def model_answer(slot: ModelSlot, attempt: int, protocol: ModelProtocol, request: Request) -> HttpAnswer:
-    """The recorded answer to an attempt of a model call, as the live protocol writes it, with no waiting in it.
+def model_answer(
+    slot: ModelSlot, attempt: int, protocol: ModelProtocol, request: Request, *, pace: bool = False
+) -> HttpAnswer:
+    """The recorded answer to an attempt of a model call, as the live protocol writes it; streams wait where they pace.
 
     Raises:
         Exception: the failure to connect that was recorded as the last attempt, as the HTTP client would raise it.
@@ -40,7 +42,8 @@ def model_answer(slot: ModelSlot, attempt: int, protocol: ModelProtocol, request
     if same and told.raw_response is not None:
         return HttpAnswer(answer.status, headers, [(0.0, told.raw_response.encode())])
     if answer.status < 400 and request.stream:
-        pieces = [(0.0, piece) for _, piece in protocol.split(as_asked(protocol, request, answer))]
+        pieces = protocol.split(as_asked(protocol, request, answer))
+        pieces = pieces if pace else [(0.0, piece) for _, piece in pieces]
         return HttpAnswer(answer.status, {**headers, "content-type": EVENTS}, pieces)
     return HttpAnswer(answer.status, {**headers, "content-type": JSON}, [(0.0, protocol.write_response(answer))])
 

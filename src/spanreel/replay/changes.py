@@ -86,13 +86,14 @@ class Edit(_Frozen):
 class Changes(_Frozen):
     """All that a replay changes. ``from_turn``: from this turn of each root run on (0 is the first) the model is live.
 
-    ``input`` takes the place of the recorded input of the first root run.
+    ``input`` takes the place of the recorded input of the first root run. ``pace``: streams take the time they took.
     """
 
     overrides: tuple[Override, ...] = ()
     edits: tuple[Edit, ...] = ()
     from_turn: Annotated[int, Field(strict=True, ge=0)] | None = None
     input: str | None = None
+    pace: bool = False
     tool_policy: ToolPolicies = ToolPolicies()
 
     def __bool__(self) -> bool:
@@ -179,7 +180,7 @@ def from_options(options: Mapping[str, Any]) -> Changes:
     if override != {"settings": {}}:
         told["overrides"] = [*told["overrides"], {"agent": options["agent"], **override}]
     told["edits"] = [*told["edits"], *edits]
-    told |= {name: options[name] for name in ("from_turn", "input") if options.get(name) is not None}
+    told |= {name: options[name] for name in ("from_turn", "input", "pace") if options.get(name) not in (None, False)}
     return parse_changes(told, "what becomes different")
 
 

@@ -24,6 +24,7 @@ from spanreel.point import Player
 from spanreel.replay.asking import frames_of_call, place_of
 from spanreel.replay.events import Event, Happening, Subject, append_event
 from spanreel.replay.programs import EVENTS, LOOKING, SERVERS, program_of
+from spanreel.scope import is_open
 from spanreel.settings import REPLAY_REPORT
 
 Address = tuple[str, int | None]
@@ -231,7 +232,7 @@ def _decide(address: Address) -> None:
         ConnectionRefusedError: it is telemetry.
     """
     players = playing.active_players()
-    if playing.is_open():
+    if is_open():
         return
     if players and all(_is_allowed(address, _allowed.get(id(player), frozenset())) for player in players):
         return
@@ -253,7 +254,7 @@ def _decide_program(name: str) -> None:
     players = playing.active_players()
     frames = list(frames_of_call())
     modules = {frame.f_globals.get("__name__") for frame in frames}
-    if modules.intersection(LOOKING) or playing.is_open():
+    if modules.intersection(LOOKING) or is_open():
         return
     allowed = players and all(name in _programs.get(id(player), frozenset()) for player in players)
     if allowed or modules.intersection(SERVERS):

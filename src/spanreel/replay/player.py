@@ -197,7 +197,7 @@ class SessionPlayer:
             if slot.call.id in self.changes.edited:
                 self._edit(run, role, slot)
                 return edited_answer(slot, str(self.changes.edited[slot.call.id]), protocol, asked)
-        return model_answer(slot, found.attempt, protocol, asked)
+        return model_answer(slot, found.attempt, protocol, asked, pace=self.changes.pace)
 
     def hear_model(self, run: LiveRun | None, read: Callable[[], Answer | None]) -> None:
         """A live model has answered, or failed to."""
