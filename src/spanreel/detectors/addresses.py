@@ -79,22 +79,28 @@ _IPV4: Final = re.compile(
 _NETWORK: Final = re.compile(r"/([0-9]{1,3})(?![0-9.])")
 _VERSION: Final = re.compile(
     r"(?:(?i:\b(?:v|ver|version|release|build|firmware|revision|upgraded?|section|chapter|clause|appendix|figure|table"
-    r"|step|paragraph)|[§]|[=~><!^]=|[\^~])\.?(?:[a-z]{0,2}[\"'\\]{0,4}\s?[:=]?\s?[\"'\\]{0,4}(?:to |from )?)"
-    r"|\b[A-Z][A-Za-z]+/)\Z"
+    r"|step|paragraph|oid|identifier)|[§]|[=~><!^]=|[\^~])\.?"
+    r"(?:[a-z]{0,2}[\"'\\(]{0,4}\s?[:=]?\s?[\"'\\]{0,4}(?:to |from )?)"
+    r"|\b[A-Z][A-Za-z]+/|(?i:\b(?:upgrad|updat|bump|patch)\w{0,4}\s\S{1,16}\s(?:from|to)\s|\bfixed in ))\Z"
 )
+_RELEASE: Final = re.compile(r"\s(?i:release|version)")
+
+
+_NO_HOSTS: Final = ("0.", "255.", "2.5.4.", "2.5.29.")
+"""Netmasks, and the object identifiers of X.500 and X.509."""
 
 
 def _find_ipv4(text: str, places: Sequence[int]) -> list[Found]:
     found = []
     for start, end in runs(text, places):
-        for match in _IPV4.finditer(text, start, end):
-            if _is_somebodys(match[0], text, match.end()) and not _is_version(text, match.start()):
+        for match in _IPV4.finditer(text, start, end) if "." in text[start:end] else ():
+            if _is_somebodys(match[0], text, match.end()) and not _is_version(text, *match.span()):
                 found.append(Found(*match.span()))
     return found
 
 
-def _is_version(text: str, start: int) -> bool:
-    return stands_after(_VERSION, text, start, 32)
+def _is_version(text: str, start: int, end: int) -> bool:
+    return stands_after(_VERSION, text, start, 32) or _RELEASE.match(text, end) is not None
 
 
 def _is_somebodys(address: str, text: str, end: int) -> bool:
@@ -102,7 +108,7 @@ def _is_somebodys(address: str, text: str, end: int) -> bool:
     parsed = ipaddress.ip_address(address)
     if parsed.is_loopback or parsed.is_unspecified or parsed.is_link_local or parsed.is_multicast:
         return False
-    if parsed.version == 4 and (address.endswith((".0.0", ".255.255")) or address.startswith(("0.", "255."))):
+    if parsed.version == 4 and (address.endswith((".0.0", ".255.255")) or address.startswith(_NO_HOSTS)):
         return False
     network = _NETWORK.match(text, end)
     if network is None:

@@ -8,7 +8,7 @@ from typing import Final
 
 from spanreel.credential_names import is_credential_name
 from spanreel.detectors.finding import Detector, Found, Kind
-from spanreel.detectors.harmless import is_code, is_placeholder, is_prose, is_type
+from spanreel.detectors.harmless import is_code, is_code_before, is_placeholder, is_prose, is_type
 
 _NAME: Final = re.compile(
     r"(?P<name>(?i:key|secret|pass|pwd|token|bearer|jwt|credential|authorization|cookie|signature|conn"
@@ -68,8 +68,12 @@ def _is_harmless(text: str, name: re.Match[str], found: re.Match[str], group: st
     start, end = found.span("bare")
     if text[start - 1 : start] in {"{", "<"} and text[end : end + 1] in {"}", ">"} and name["separator"] != ">":
         return True  # {token}, <your-token>
+    if name["separator"] == ">" and text[start - 1 : start] == "<":
+        return True  # a tag that follows
     apart = name["separator"][-1:].isspace()
-    return (apart and is_prose(value, text, end)) or is_code(value, name["name"])
+    if apart and (is_prose(value, text, end) or is_code_before(value, text, end)):
+        return True
+    return is_code(value, name["name"])
 
 
 ASSIGNMENT: Final = Detector(

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import base64
 import re
+from collections.abc import Sequence
 from typing import Final
 
-from spanreel.detectors.finding import Detector, Kind
+from spanreel.detectors.finding import Detector, Found, Kind
 from spanreel.detectors.harmless import is_code, is_placeholder, is_plain_word, is_type, is_word
 from spanreel.detectors.matching import matching
 from spanreel.detectors.prose import looks_random
@@ -36,7 +37,7 @@ PRIVATE_KEY: Final = Detector(
 
 
 def _is_no_placeholder(match: re.Match[str]) -> bool:
-    return not is_placeholder(match["value"])
+    return not is_placeholder(match["value"].rstrip("]"))
 
 
 URL_PASSWORD: Final = Detector(
@@ -49,37 +50,52 @@ URL_PASSWORD: Final = Detector(
     ),
 )
 
+_COOKIE: Final = re.compile(r"[A-Za-z0-9!#$%&*+.^_|~-]{1,128}=[^\s=]")
 _SCHEME: Final = re.compile(r"(?i:bearer|basic|token|digest|apikey|key)[ \t]+")
 
 
 def _is_header_value(match: re.Match[str]) -> bool:
     """Not a sentence about the header, nor what a program puts there from a variable."""
-    value = match["value"].strip()
-    bare = value[scheme.end() :] if (scheme := _SCHEME.match(value)) else value
-    if not bare or is_placeholder(bare) or is_type(bare.rstrip(",;)}]")):
+    value = match["value"]
+    bare = value[scheme.end() :] if (scheme := _SCHEME.match(value)) else value.strip()
+    if not any(map(str.isalnum, bare)) or is_placeholder(bare) or is_type(bare.rstrip(",;)}]")):
         return False
     words = bare.split()
-    if match[0][:6].lower() == "cookie":
-        return "=" in value or (len(words) == 1 and not words[0].isalpha())
+    if match["name"].lower() == "cookie":
+        return _COOKIE.match(value) is not None or (
+            len(words) == 1 and looks_random(words[0]) and not is_code(words[0], "cookie")
+        )
     if any(looks_random(word) for word in words):
         return True
     sentence = len(words) >= 3 and all(map(is_plain_word, words))
-    return not (sentence or is_word(words[0].rstrip(",.;")) or is_code(words[0], "authorization"))
+    variable = match["sign"] == "=" and not match["quote"] and words[0].isidentifier() and words[0].islower()
+    return not (sentence or variable or is_word(words[0].rstrip(",.;")) or is_code(words[0], "authorization"))
 
 
-HEADER: Final = Detector(
-    "header",
-    Kind.CREDENTIAL,
-    ("authorization", "cookie"),
-    # The value of these headers is several words; it ends where the line or the quotes do.
-    matching(
-        r"(?i:authorization|(?<![A-Za-z])cookie)"
-        r"[\"'\\\]]{0,4}+[ \t]{0,8}+[:=][ \t]{0,8}+(?:[fbru]{1,2}(?=[\"']))?[\"'\\\[]{0,4}+(?!redacted[]:])"
-        # On a command line, the next option is another argument.
-        r"(?P<value>(?:[^\"'\\\r\n ]| (?!--?[A-Za-z]))+)",
-        _is_header_value,
-    ),
+# On a command line, the next option is another argument.
+_OF_VALUE: Final = r"(?:[^\"'\\\r\n ]| (?!--?[A-Za-z]))"
+_NAMED: Final = re.compile(
+    r"(?i:(?P<name>authorization|(?<![A-Za-z])cookie))"
+    r"[\"'\\\]]{0,4}+[ \t]{0,8}+(?P<sign>[:=])[ \t]{0,8}+(?:[fbru]{1,2}(?=[\"']))?"
+    r"(?P<quote>[\"'`\\\[]{0,4}+)(?!redacted[]:]|=)"
+    rf"(?P<value>{_OF_VALUE}{{1,512}}+)"
 )
+_REST: Final = re.compile(f"{_OF_VALUE}*+")
+
+
+def _find_headers(text: str, places: Sequence[int]) -> list[Found]:
+    """Values of several words, up to the end of the line or quotes; how they start tells whether they are some."""
+    found, done = [], 0
+    for place in places:
+        match = _NAMED.match(text, place) if place >= done else None
+        if match is not None and _is_header_value(match):
+            rest = _REST.match(text, match.end())
+            done = rest.end() if rest else match.end()
+            found.append(Found(match.start("value"), done))
+    return found
+
+
+HEADER: Final = Detector("header", Kind.CREDENTIAL, ("authorization", "cookie"), _find_headers)
 
 
 _WORDS_JOINED: Final = re.compile(r"[A-Za-z]?[a-z]+(?:[._/+=-][A-Za-z]?[a-z]+)+")

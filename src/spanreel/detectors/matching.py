@@ -29,7 +29,9 @@ def _find_at(pattern: re.Pattern[str], judge: Judge | None, back: int, text: str
     for place in places:
         start = place - back
         match = pattern.match(text, start) if start >= done else None
-        if match is not None and (judge is None or judge(match)):
+        if match is None:
+            continue
+        done = match.end()  # also of what is none, or text that goes on like it would be read over and over
+        if judge is None or judge(match):
             found.append(Found(*match.span(group)))
-            done = match.end()
     return found

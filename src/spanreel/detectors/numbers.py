@@ -42,8 +42,7 @@ def stands_after(words: re.Pattern[str], text: str, place: int, reach: int = _BE
 # -- payment cards ---------------------------------------------------------------------------------------------------
 
 _CARD: Final = re.compile(
-    _TIGHT
-    + r"(?:[0-9]{4}(?P<apart>[ \u00a0\u202f-])[0-9]{4}(?P=apart)[0-9]{4}(?P=apart)[0-9]{4}(?:(?P=apart)[0-9]{3})?"
+    _TIGHT + r"(?=[2-6])(?:[0-9]{4}(?P<apart>[ \u00a0\u202f-])(?:[0-9]{4}(?P=apart)){2}[0-9]{4}(?:(?P=apart)[0-9]{3})?"
     r"|[0-9]{4}(?P<amex>[ \u00a0\u202f-])[0-9]{6}(?P=amex)[0-9]{4,5}"
     r"|[0-9]{12,19})" + _LOOSE
 )

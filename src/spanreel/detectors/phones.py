@@ -37,15 +37,17 @@ _STEMS: Final = ("phone", "tel", "tél", "mobil", "whats", "fax", "sms", "cell",
 _BETWEEN: Final = "[ .()/\u00a0\u2009\u2010\u2011\u2013\u202f-]{0,3}"
 _END: Final = r"(?![A-Za-z0-9_])(?![.,:-][0-9])"
 _INTERNATIONAL: Final = re.compile(rf"[0-9](?:{_BETWEEN}[0-9]){{6,14}}{_END}")
-_NATIONAL: Final = re.compile(rf"(?<![A-Za-z0-9_.,+#$€£-])\(?[0-9](?:{_BETWEEN}[0-9]){{6,14}}{_END}")
+_NATIONAL: Final = re.compile(rf"(?<![A-Za-z0-9_.,+#$€£-])(?<![0-9] )\(?[0-9](?:{_BETWEEN}[0-9]){{6,14}}{_END}")
 _AMERICAN: Final = re.compile(
     r"(?<![A-Za-z0-9_.,#$€£-])(?:1[ .-])?"
     r"(?:\([2-9][0-9]{2}\)[ .-]?[0-9]{3}[ .-]|[2-9][0-9]{2}-[0-9]{3}-|[2-9][0-9]{2}\.[2-9][0-9]{2}\.)[0-9]{4}" + _END
 )
 _FRENCH: Final = re.compile(
-    r"(?<![A-Za-z0-9_.,+-])0[1-9](?P<apart>[ .\u00a0\u202f-])(?:[0-9]{2}(?P=apart)){3}[0-9]{2}" + _END
+    r"(?<![A-Za-z0-9_.,+-])(?<![0-9] )0[1-9](?P<apart>[ .\u00a0\u202f-])(?:[0-9]{2}(?P=apart)){3}[0-9]{2}" + _END
 )
 _LONG_DISTANCE: Final = re.compile(rf"(?<![A-Za-z0-9_.,+-])(?<![0-9] )00[1-9](?:{_BETWEEN}[0-9]){{8,13}}{_END}")
+_OTHER_GROUP: Final = re.compile(r"[ .-]0")
+"""What no number goes on with behind the code of a country."""
 _WORDS: Final = re.compile(
     r"(?i)(?:phone|(?<![a-z])tel(?:ephone|efono|éfono|efon)?|telefon|mobile?|whats ?app"
     r"|(?<![a-z])(?:fax|sms|cell|handy|tél))"
@@ -64,8 +66,9 @@ _DATE: Final = re.compile(
 
 _OTHER: Final = re.compile(
     r"[0-9]+(?:\.[0-9]+)?|(?:19|20)[0-9]{2}-[0-9]{2}-[0-9]{2}(?:[ -][0-9]{1,2})?|[0-9]{1,3}(?:\.[0-9]{1,3}){3}"
+    r"|[0-9]{5}-[0-9]{4}"
 )
-"""Whole numbers and fractions, dates, IP addresses."""
+"""Whole numbers and fractions, dates, IP addresses, postal codes."""
 
 
 def _find_phones(text: str, places: Sequence[int]) -> list[Found]:
@@ -122,7 +125,12 @@ def _phone_at(text: str, place: int, end: int) -> Found | None:
         if match is not None:
             return Found(*match.span())
     match = _LONG_DISTANCE.match(text, place, end)
-    if match is not None and not match[0].isdigit() and _is_international(_digits(match[0])[2:]):
+    if (
+        match is not None
+        and _OTHER_GROUP.search(match[0]) is None
+        and not match[0].isdigit()
+        and _is_international(_digits(match[0])[2:])
+    ):
         return Found(*match.span())
     match = _NATIONAL.match(text, opened, end)
     if match is None or _DATE.match(match[0]) is not None:
