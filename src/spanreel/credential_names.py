@@ -17,7 +17,7 @@ WORDS: Final = frozenset(
 )
 """Names of one word that are a credential wherever they stand in a longer name (``DB_PASSWORD_PROD``)."""
 
-ENDS: Final = ("password", "passwd", "passphrase", "apikey", "secretkey")
+ENDS: Final = ("password", "passwd", "passphrase", "passwort", "kennwort", "apikey", "secretkey")
 """What a word that names a credential may end with (``PGPASSWORD``)."""
 
 LAST_WORDS: Final = frozenset({"cookie", "cookies", "token"})

@@ -7,6 +7,7 @@ from typing import Final
 from spanreel.detectors.addresses import EMAIL, IPV4, IPV6
 from spanreel.detectors.assignments import ASSIGNMENT
 from spanreel.detectors.credentials import (
+    ARGUMENT,
     BASIC,
     BEARER,
     HEADER,
@@ -36,6 +37,7 @@ DETECTORS: Final = (
     WEBHOOK,
     SIGNED_URL,
     SESSION_COOKIE,
+    ARGUMENT,
     ASSIGNMENT,
     SPOKEN,
     EMAIL,

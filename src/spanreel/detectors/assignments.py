@@ -11,7 +11,7 @@ from spanreel.detectors.finding import Detector, Found, Kind
 from spanreel.detectors.harmless import is_code, is_code_before, is_placeholder, is_prose, is_type
 
 _NAME: Final = re.compile(
-    r"(?P<name>(?i:key|secret|pass|pwd|token|bearer|jwt|credential|authorization|cookie|signature|conn"
+    r"(?P<name>(?i:key|secret|pass|pwd|token|bearer|jwt|credential|kennwort|authorization|cookie|signature|conn"
     r"|kubeconfig)[A-Za-z0-9_-]{0,40}+)"
     r"(?:\\{0,3}+[\"'`])?+(?P<separator>[ \t]{0,8}+(?::=|=>|[:=])[ \t]{0,8}+|>|[ \t]{1,4}+)"
 )
@@ -53,6 +53,8 @@ def _names_a_credential(text: str, match: re.Match[str]) -> bool:
     start = match.start()
     before = _NAME_BEFORE_REVERSED.match(text[max(0, start - 64) : start][::-1])
     name = (before[0][::-1] if before else "") + match["name"]
+    if text[match.end("name") - len(name) - 2 : match.end("name") - len(name)] == "${":
+        return False  # ${API_KEY:-none}
     return is_credential_name(name) and (not match["separator"].isspace() or name.startswith("--"))
 
 
@@ -80,7 +82,19 @@ ASSIGNMENT: Final = Detector(
     "named credential",
     Kind.CREDENTIAL,
     (
-        *("key", "secret", "pass", "pwd", "token", "bearer", "jwt", "credential", "authorization", "cookie"),
+        *(
+            "key",
+            "secret",
+            "pass",
+            "pwd",
+            "token",
+            "bearer",
+            "jwt",
+            "credential",
+            "authorization",
+            "cookie",
+            "kennwort",
+        ),
         *("signature", "conn", "kubeconfig"),
     ),
     _find_assignments,

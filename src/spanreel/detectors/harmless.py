@@ -34,12 +34,13 @@ _TYPES: Final = frozenset(
     """.split()  # noqa: SIM905 -- as above
 )
 _PLACEHOLDER: Final = re.compile(
-    r"(?i:bearer|basic)\s*|(?:(?i:bearer|basic|token)\s+)?(?:[A-Za-z0-9_-]{0,8}(?:\.{3}|…)|\$\{[^}]*\}?|\$\$?[A-Z_][A-Z0-9_]*|\$\([^)]*\)?|\{\{.*|\{[A-Za-z_][\w.]*\}?|%[({]?[A-Za-z_]\w*[)}]?[sd]?%?|%s"
+    r"(?i:bearer|basic)\s*|(?:(?i:bearer|basic|token)\s+)?(?:[A-Za-z0-9_-]{0,8}(?:\.{3}|…)|![A-Z][A-Za-z]+|\$\{[^}]*\}?|\$\$?[A-Z_][A-Z0-9_]*|\$\([^)]*\)?|\{\{.*|\{[A-Za-z_][\w.]*\}?|%[({]?[A-Za-z_]\w*[)}]?[sd]?%?|%s"
     r"|<[^<>]*>?|[*x•.#_-]{3,}|[*]+|(?i:your?|my|the|insert|replace|enter)[_ -][A-Za-z_ -]*"
     r"|(?i:redacted|masked|hidden|placeholder|omitted|secret_here|xxx+))"
 )
 _CALL: Final = re.compile(r"(?:[A-Za-z_]+|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)[(\[]")
 _TYPE: Final = re.compile(r"(?:[A-Z][a-z]+){2,}|(?:[a-z_]\w*\.)+[A-Z]\w*")
+_DOTTED: Final = re.compile(r"[a-z_]{2,}(?:\.[a-z_]{2,})+")
 _FUNCTION: Final = re.compile(r"[a-z_][a-z0-9_]*\(")
 _AFTER_TYPE: Final = re.compile(r" ?[,)|=\]]")
 _IN_EXPRESSION: Final = re.compile(r" (?:[+%|?]|or |if |and |else )")
@@ -92,7 +93,7 @@ def is_code(value: str, name: str) -> bool:
 
 def is_code_before(value: str, text: str, end: int) -> bool:
     """Whether what follows the value that ends there makes code of it: a type's name, a variable in an expression."""
-    if _FUNCTION.match(value) is not None:
+    if _FUNCTION.match(value) is not None or _DOTTED.fullmatch(value) is not None:
         return True
     if _TYPE.fullmatch(value) is not None:
         return _AFTER_TYPE.match(text, end) is not None

@@ -177,7 +177,10 @@ def _is_national(text: str) -> bool:
     library = _library()
     if library is None or _TRUNK.match(text) is None or not 9 <= len(_digits(text)) <= 11:
         return False
-    return any(library.is_valid_number(library.parse(text, region)) for region in _REGIONS)
+    try:
+        return any(library.is_valid_number(library.parse(text, region)) for region in _REGIONS)
+    except library.NumberParseException:
+        return False
 
 
 @functools.cache

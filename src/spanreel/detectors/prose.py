@@ -17,15 +17,16 @@ from spanreel.detectors.finding import Detector, Found, Kind
 _SAID: Final = re.compile(
     r"(?<![A-Za-z0-9])(?i:(?P<name>(?P<first>api|access|account|admin|auth|client|encryption|master|private|secret|shared"
     r"|signing|ssh)(?P<apart>[ _-]?)keys?|(?:access|api|auth|bearer|bot|refresh|session)?[ _-]?tokens?|secrets?"
-    r"|passwords?|passwd|pwd|passphrases?|passcodes?|credentials?)"
+    r"|passwor[dt]s?|kennwort|mot de passe|passwd|pwd|passphrases?|passcodes?|credentials?)"
     r"(?P<link>"
     # What it is for may stand between: "the password for the staging database is".
     r"(?:[ \t]{1,3}(?:for|of|to|on|in|at)(?:[ \t]{1,3}[\w.@-]{1,32}){1,4}?)?"
-    r"(?:[ \t]{0,3}(?:[:=]|->|=>)[ \t]{0,3}|[ \t]{1,3}(?:is|was|are|being|becomes)(?:[ \t]now)?:?[ \t]{1,3})"
+    r"(?:[ \t]{0,3}(?:[:=]|->|=>)[ \t]{0,3}|[ \t]{1,3}(?:is|was|are|being|becomes)(?:[ \t]now)?:?[ \t]{1,3}"
+    r"|[ \t]{1,3}(?:(?:is|was|has been|had been)[ \t]{1,3})?(?:set|changed|reset|updated)[ \t]{1,3}to[ \t]{1,3})"
     r"|[ \t]{1,3}to[ \t]{1,3}|[ \t]{1,3}))"
-    r"(?P<quote>[\"'`“*]{0,2})(?P<value>[^\s\"'`“”<>*,;]{6,200})"
+    r"(?P<quote>[\"'`“*]{0,2})\(?(?P<value>[^\s\"'`“”<>*,;]{6,200})"
 )
-_TRAILING: Final = ".,;:!?)]}"
+_TRAILING: Final = ".,;:?)]}"
 _HEX: Final = re.compile(r"(?:[a-z0-9]{2,10}:)?(?:0x)?[0-9a-fA-F]+(?:-[0-9a-fA-F]+)*")
 _WORDLIKE: Final = re.compile(r"[A-Za-z]?[a-z]+|[A-Z]+|[0-9]+")
 _PLAIN: Final = re.compile(
@@ -48,7 +49,7 @@ def _find_said(text: str, places: Sequence[int]) -> list[Found]:
                 break
         else:
             continue
-        if match["link"].strip() in {":", "="} and match["apart"] != " ":
+        if match["link"].strip() in {":", "="} and match["apart"] != " " and " " not in match["name"]:
             continue  # an assignment, which has a detector of its own
         value = match["value"].rstrip(_TRAILING)
         if _is_secret(value, match["link"].strip(), bool(match["quote"])):
@@ -103,6 +104,6 @@ def entropy(value: str) -> float:
 SPOKEN: Final = Detector(
     "spoken credential",
     Kind.CREDENTIAL,
-    ("key", "token", "secret", "pass", "pwd", "credential"),
+    ("key", "token", "secret", "pass", "pwd", "credential", "kennwort", "mot de passe"),
     _find_said,
 )
