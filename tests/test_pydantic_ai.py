@@ -36,6 +36,7 @@ from kinds import record
 from pydantic_models import PROTOCOLS, scripted
 from recording import attribute, content, recording
 from spanreel import testing
+from spanreel.binary import stand_in
 from spanreel.model import ErrorCategory, Status
 from spanreel.otlp_file import FileExporter
 from spanreel.replay.verdict import Report, Verdict
@@ -443,7 +444,7 @@ async def test_what_the_program_says_beats_the_id_that_is_made_up() -> None:
 # -- prompts ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_prompt_of_parts_is_recorded_as_parts_and_given_again(tmp_path: Path) -> None:
+def test_a_prompt_of_parts_is_recorded_as_parts_and_known_again(tmp_path: Path) -> None:
     prompt: list[Any] = [
         "What is this?",
         TextContent("And that?", metadata={"from": "a form"}),
@@ -460,16 +461,17 @@ def test_a_prompt_of_parts_is_recorded_as_parts_and_given_again(tmp_path: Path) 
     session = record(lambda: work(prompt), tmp_path)
     (run,) = session.runs
     (said,) = (session.messages[number] for number in run.input)
+    png, pdf = (stand_in(content) for content in (b"png", b"pdf"))
     assert said.parts == [
         {"type": "text", "content": "What is this?"},
         {"type": "text", "content": "And that?"},
         {"type": "uri", "uri": "http://model.test/a.png", "modality": "image", "mime_type": "image/png"},
-        {"type": "blob", "mime_type": "image/png", "modality": "image", "content": "cG5n"},
-        {"type": "blob", "mime_type": "application/pdf", "modality": "document", "content": "cGRm"},
+        {"type": "blob", "mime_type": "image/png", "modality": "image", "content": png},
+        {"type": "blob", "mime_type": "application/pdf", "modality": "document", "content": pdf},
         {"type": "cache-point", "kind": "cache-point", "ttl": "5m"},
     ]
     with spanreel.replay(session) as playing:
-        work("Something else?")
+        work(prompt)  # binary content is not in the recording, so that the caller's input counts
     assert playing.verdict is Verdict.PASS
     assert seen[1] == seen[0] == prompt
 

@@ -151,10 +151,10 @@ def test_parts_that_have_no_name_stay_as_the_library_writes_them(tmp_path: Path)
         made.append(asyncio.run(agent.run("Paint.")).response.parts)
 
     session = record(work, tmp_path)
-    with spanreel.replay(session):
+    with spanreel.replay(session, serve_redacted=True):
         work()
     assert [type(part).__name__ for part in made[1]] == ["FilePart", "TextPart"]
-    assert made[1][0].content.data == b"png"
+    assert made[1][0].content.data.startswith(b"[binary ")
 
 
 async def test_what_is_done_while_a_stream_is_open_is_not_inside_the_model_call() -> None:

@@ -163,6 +163,9 @@ def encoded_size(span: ReadableSpan) -> int:
 def _attributes_size(attributes: Mapping[str, Any] | None) -> int:
     size = 0
     for name, value in (attributes or {}).items():
+        if type(value) is str and value.isascii():
+            size += len(name) + len(value) + 2 * ATTRIBUTE_OVERHEAD
+            continue
         items = len(value) if isinstance(value, Sequence) and not isinstance(value, (str, bytes)) else 1
         size += size_of(name) + size_of(value) + ATTRIBUTE_OVERHEAD * (1 + items)
     return size
@@ -228,6 +231,9 @@ def _counted(attributes: dict[str, AttributeValue], dropped: int) -> BoundedAttr
     return counted
 
 
+_PLAIN: Final = frozenset({int, float, bool})
+
+
 def _without_binary(
     attributes: Mapping[str, AttributeValue], keep: Keep | None
 ) -> tuple[dict[str, AttributeValue], list[str], int]:
@@ -236,6 +242,9 @@ def _without_binary(
     replaced: list[str] = []
     unread = 0
     for name, value in attributes.items():
+        if type(value) in _PLAIN:
+            plain[name] = value
+            continue
         try:
             new = without_binary_text(value, keep) if isinstance(value, str) else without_binary(value, keep)
         except Exception:  # noqa: BLE001 -- nested too deep, say: what could not be examined does not leave

@@ -93,9 +93,9 @@ class Trial:
         finally:
             spanreel.uninstrument()
 
-    def replay(self, session: Session) -> tuple[Seen, Report]:
+    def replay(self, session: Session, *, serve_redacted: bool = False) -> tuple[Seen, Report]:
         """Run the agent against its recording."""
-        with spanreel.replay(session, check=False) as playing:
+        with spanreel.replay(session, check=False, serve_redacted=serve_redacted) as playing:
             seen = self.go()
         assert playing.report is not None
         return seen, playing.report

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from spanreel.binary import decodable
 from spanreel.model import Json, Message
 
 VOLATILE = ("timestamp", "run_id", "conversation_id")
@@ -74,4 +75,4 @@ def load_history(recorded: Json) -> list[Any]:
     """A recorded history, native again."""
     from pydantic_ai.messages import ModelMessagesTypeAdapter
 
-    return ModelMessagesTypeAdapter.validate_python(recorded)
+    return ModelMessagesTypeAdapter.validate_python(decodable(recorded))

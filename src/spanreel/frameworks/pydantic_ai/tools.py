@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from spanreel.binary import decodable
 from spanreel.frameworks.pydantic_ai.messages import load_prompt
 from spanreel.model import Json, Status, ToolKind
 from spanreel.point import Cross, Kind, Point, RecordedError, ToolRequest, ToolResult
@@ -107,12 +108,12 @@ def rebuild_tool_result(recorded: ToolResult, _arguments: Mapping[str, Any]) -> 
         raise CallDeferred(value.get("metadata"), kind=value.get("deferred") or "external")
     if isinstance(value, Mapping) and value.get("kind") == "tool-return":
         return ToolReturn(
-            tool_return_content_ta.validate_python(value["return_value"]),
+            tool_return_content_ta.validate_python(decodable(value["return_value"])),
             content=None if value.get("content") is None else load_prompt(value["content"]),
             metadata=value.get("metadata"),
             tools=value.get("tools"),
         )
-    return tool_return_content_ta.validate_python(value)
+    return tool_return_content_ta.validate_python(decodable(value))
 
 
 def read_deferral(error: BaseException) -> ToolResult:
