@@ -1,4 +1,4 @@
-"""OpenTelemetry's context goes along into plain threads and thread pools, which Python does not see to by itself."""
+"""OpenTelemetry's context, and which replay this is, go along into threads and pools: Python does not see to it."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from typing import Any
 from opentelemetry import context as otel
 from opentelemetry.context import Context
 
+from spanreel import playing
+from spanreel.point import Player
+
 
 def start_thread(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`threading.Thread.start`: what the thread runs, it runs in the context it was started in."""
-    context = otel.get_current()
-    if context:
+    context, player = otel.get_current(), playing.player_to_carry()
+    if context or player is not None:
         run = instance.run
 
         def run_in_context() -> None:
             vars(instance).pop("run", None)  # it hides the class's method for this one start only
-            in_context(context, run)
+            in_context(context, player, run)
 
         instance.run = run_in_context
         try:
@@ -29,22 +32,23 @@ def start_thread(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dic
 
 def submit(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`ThreadPoolExecutor.submit`: the task runs in its submitter's context, the pool's threads in none."""
-    context = otel.get_current()
-    if not context or not args:
+    context, player = otel.get_current(), playing.player_to_carry()
+    if not (context or player is not None) or not args:
         return wrapped(*args, **kwargs)
     function, *rest = args
     token = otel.attach(Context())  # a worker thread started here outlives this context
     try:
-        return wrapped(in_context, context, function, *rest, **kwargs)
+        return wrapped(in_context, context, player, function, *rest, **kwargs)
     finally:
         otel.detach(token)
 
 
-def in_context(context: Context, function: Any, /, *args: Any, **kwargs: Any) -> Any:
-    """Call a function in a context."""
+def in_context(context: Context, player: Player | None, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """Call a function in a context, in a replay."""
     token = otel.attach(context)
     try:
-        return function(*args, **kwargs)
+        with playing.carried(player):
+            return function(*args, **kwargs)
     finally:
         otel.detach(token)
 

@@ -180,14 +180,28 @@ def run_command(options: argparse.Namespace) -> int:
 
 def configure_replay(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``spanreel replay``; the command follows ``--``."""
-    parser.usage = "spanreel replay SESSION[#RUN] [options] -- python app.py ..."
+    parser.usage = (
+        "spanreel replay SESSION[#RUN] [options] -- python app.py ...\n"
+        "       spanreel replay FOLDER_OR_FILES... --entry module:function [--jobs N] [--report FOLDER [--resume]]"
+    )
     parser.add_argument(
-        "session", metavar="SESSION[#RUN]", help="a session document; one run of it by number, id or path"
+        "session",
+        metavar="SESSION[#RUN]",
+        nargs="+",
+        help="a session document; one run of it by number, id or path; several, or a folder of them, with --entry",
     )
     parser.add_argument(
         "--plan", action="store_true", help="say what would answer every tool and call, and run nothing"
     )
-    parser.add_argument("--report", metavar="FILE", help="write the report, as JSON, to this file")
+    parser.add_argument(
+        "--report", metavar="FILE", help="write the report, as JSON, to this file; of several, to a folder"
+    )
+    parser.add_argument(
+        "--jobs", metavar="N", type=int, help="of several sessions, replay so many at once (default: 4)"
+    )
+    parser.add_argument(
+        "--resume", action="store_true", help="of several sessions, leave out those whose report is there already"
+    )
     parser.add_argument(
         "--entry", metavar="MODULE:FUNCTION", help="call this function once for each root run with the recorded input"
     )
@@ -226,6 +240,10 @@ def _configure_changes(group: argparse._ArgumentGroup) -> None:
 
 def replay_command(options: argparse.Namespace) -> int:
     """Run the command, or call the entry, with a recorded session in the place of the world."""
+    if len(options.session) > 1 and not options.entry:
+        return complain(
+            "several sessions need --entry module:function; a command comes after --; see spanreel replay --help", USAGE
+        )
     if not options.command and not options.entry and not options.plan:
         return complain("nothing to replay with: end with -- python app.py, or give --entry module:function", USAGE)
     if options.command and options.entry:
@@ -236,15 +254,22 @@ def replay_command(options: argparse.Namespace) -> int:
         host, _, port = address.rpartition(":")
         if not host or not (port.isdecimal() or (host == "program" and port)):
             return complain(f"--allow {address!r} is not of the form host:port, or program:name", USAGE)
-    from spanreel.replay import runner
+    from spanreel.replay import batch, runner
     from spanreel.replay.changes import from_options
     from spanreel.session import split_address
 
-    session, run = split_address(options.session)
+    several = batch.is_batch(options.session, options.jobs) or options.resume
+    if several and (options.plan or options.command):
+        return complain("several sessions are replayed with --entry module:function, and planned one by one", USAGE)
+    if several and ((options.jobs is not None and options.jobs < 1) or (options.resume and not options.report)):
+        return complain("--jobs is a number from 1 on, and --resume needs --report FOLDER", USAGE)
     changes = from_options(vars(options))
+    chosen = runner.Options(options.report, options.entry, tuple(options.allow), options.serve_redacted, changes)
+    if several:
+        return batch.batch_command(options.session, chosen, jobs=options.jobs or batch.JOBS, resume=options.resume)
+    session, run = split_address(options.session[0])
     if options.plan:
         return print_plan(session, run, changes, options.serve_redacted)
-    chosen = runner.Options(options.report, options.entry, tuple(options.allow), options.serve_redacted, changes)
     return runner.replay_command(session, run, options.command, chosen)
 
 

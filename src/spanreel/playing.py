@@ -1,16 +1,19 @@
 """Which replay the current code runs in: what the boundary asks at every call.
 
-The one `ContextVar` tells concurrent replays apart; the process-wide tuple catches what has no context (plain threads),
-so that nothing runs live because a context was lost. What a player does is left to `spanreel.replay`.
+One `ContextVar` tells concurrent replays apart; another holds what was carried into plain threads, and counts while
+that replay lasts; the process-wide tuple catches what has no context, so that nothing runs live because a context was
+lost. What a player does is left to `spanreel.replay`.
 """
 
 from __future__ import annotations
 
 import builtins
+import contextlib
 import importlib
 import os
 import sys
 import threading
+from collections.abc import Iterator
 from contextvars import ContextVar
 from typing import Any
 
@@ -19,6 +22,7 @@ from spanreel.point import Player, RecordedError
 from spanreel.settings import REPLAY_GUARD
 
 _current: ContextVar[Player | None] = ContextVar("spanreel_player", default=None)
+_carried: ContextVar[Player | None] = ContextVar("spanreel_carried_player", default=None)
 _lock = threading.Lock()
 _active: tuple[Player, ...] = ()
 _previous: dict[int, Player | None] = {}
@@ -38,6 +42,9 @@ def current_player() -> Player | None:
     if player is not None:
         return player
     active = _active
+    carried = _carried.get()
+    if carried is not None and any(one is carried for one in active):
+        return carried
     if len(active) == 1:
         return active[0]
     if active:
@@ -48,6 +55,21 @@ def current_player() -> Player | None:
     if _denied:
         raise ReplayStop(f"this process was started by a replayed one ({REPLAY_GUARD}); nothing runs live in it")
     return None
+
+
+def player_to_carry() -> Player | None:
+    """The player that goes along into a thread started here."""
+    return _current.get() or _carried.get()
+
+
+@contextlib.contextmanager
+def carried(player: Player | None) -> Iterator[None]:
+    """Code of another thread than the replay's, while that lasts: a thread may outlive it, and serve others."""
+    token = _carried.set(player)
+    try:
+        yield
+    finally:
+        _carried.reset(token)
 
 
 def active_players() -> tuple[Player, ...]:

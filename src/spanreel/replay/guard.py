@@ -239,8 +239,7 @@ def _decide(address: Address) -> None:
     where = f"{address[0]}:{address[1]}" if address[1] is not None else address[0]
     frames = list(frames_of_call())
     if any((frame.f_globals.get("__name__") or "").startswith(TELEMETRY) for frame in frames):
-        for player in players:
-            _note(player, f"telemetry to {where} was held back")
+        _note(f"telemetry to {where} was held back")
         raise ConnectionRefusedError(f"spanreel: a replay sends no telemetry ({where})")
     _stop(f"a connection to {where} from {place_of(frames)}")
 
@@ -258,8 +257,7 @@ def _decide_program(name: str) -> None:
         return
     allowed = players and all(name in _programs.get(id(player), frozenset()) for player in players)
     if allowed or modules.intersection(SERVERS):
-        for player in players:
-            _note(player, f"the program {name!r} was started by {place_of(frames)}")
+        _note(f"the program {name!r} was started by {place_of(frames)}")
         return
     _stop(f"the program {name!r}, started by {place_of(frames)},")
 
@@ -281,8 +279,12 @@ def _tell_parent(what: str) -> None:
             append_event(Path(file), Event(Happening.REFUSED, Subject.REPLAY, detail=what))
 
 
-def _note(player: Player, what: str) -> None:
-    note = getattr(player, "note", None)
+def _note(what: str) -> None:
+    """Told to the replay of this code; of code that is in none of several, to no one: which it is cannot be known."""
+    try:
+        note = getattr(playing.current_player(), "note", None)
+    except ReplayStop:
+        return
     if note is not None:
         note(what)
 

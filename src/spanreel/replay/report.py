@@ -14,16 +14,21 @@ SHOWN = 12
 """Reasons and notes that the lines for people hold of each kind; JSON has them all."""
 
 
-def to_json(report: Report) -> Json:
+def to_json(report: Report) -> dict[str, Json]:
     """The report as a JSON value, without times or generated ids."""
     return {**dataclasses.asdict(report), "verdict": str(report.verdict), "exit_code": report.exit_code}
 
 
 def write_json(report: Report, path: str | Path) -> None:
     """Write the report as JSON, whole or not at all."""
+    write_value(to_json(report), path)
+
+
+def write_value(value: Json, path: str | Path) -> None:
+    """Write a JSON value, the same bytes for the same value, whole or not at all."""
     file = Path(path)
     part = file.with_name(f".{file.name}.{os.getpid()}")
-    part.write_text(json.dumps(to_json(report), indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    part.write_text(json.dumps(value, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     part.replace(file)
 
 
