@@ -6,7 +6,9 @@ Changing is pure: a request in, a request out. When the model is asked live is d
 
 from __future__ import annotations
 
+import fnmatch
 import json
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,17 +16,37 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, HttpUrl, JsonValue, StringConstraints, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    HttpUrl,
+    JsonValue,
+    StringConstraints,
+    ValidationError,
+)
 
 from spanreel.errors import ReplayRefused
 from spanreel.model import Json, Request
-from spanreel.replay.tool_policies import ToolPolicies
+from spanreel.replay.tool_policies import Pointer, ToolPolicies
 
 ROOT: Final = "root"
 
 _Text = Annotated[str, StringConstraints(min_length=1, strict=True)]
 _Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 _Count = Annotated[int, Field(strict=True, ge=1)]
+
+
+def _compiles(pattern: str) -> str:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"{pattern!r} is no regular expression: {error}") from error
+    return pattern
+
+
+_Pattern = Annotated[_Text, AfterValidator(_compiles)]
 
 
 class _Frozen(BaseModel):
@@ -83,6 +105,18 @@ class Edit(_Frozen):
     value: JsonValue
 
 
+class Volatile(_Frozen):
+    """What differs by itself in model requests, and so says nothing: the time, an id that is made anew.
+
+    ``at`` are JSON pointers as a divergence names them, ``*`` being any step. With ``pattern``, a regular expression,
+    only what it matches in the texts there; without it the whole value. ``agent`` is a path, or a glob of paths.
+    """
+
+    agent: _Text = "*"
+    at: Annotated[tuple[Pointer, ...], Field(min_length=1)]
+    pattern: _Pattern | None = None
+
+
 class Changes(_Frozen):
     """All that a replay changes. ``from_turn``: from this turn of each root run on (0 is the first) the model is live.
 
@@ -94,6 +128,7 @@ class Changes(_Frozen):
     from_turn: Annotated[int, Field(strict=True, ge=0)] | None = None
     input: str | None = None
     pace: bool = False
+    volatile: tuple[Volatile, ...] = ()
     tool_policy: ToolPolicies = ToolPolicies()
 
     def __bool__(self) -> bool:
@@ -112,6 +147,10 @@ class Changes(_Frozen):
         if self.input is not None:
             said.append("another input than the recorded one")
         return said + (["tools are answered by the policies given"] if self.tool_policy != ToolPolicies() else [])
+
+    def volatile_in(self, path: str) -> tuple[Volatile, ...]:
+        """What differs by itself in the requests of the agent at this path."""
+        return tuple(one for one in self.volatile if fnmatch.fnmatchcase(path, one.agent))
 
     @property
     def edited(self) -> Mapping[str, Json]:

@@ -14,9 +14,11 @@ from spanreel.detectors.finding import MASK
 from spanreel.digest import blur
 from spanreel.model import Fidelity, Json, Request, Status
 from spanreel.replay.canonical import NOTHING, Difference, canonical_arguments, first_difference, text
+from spanreel.replay.changes import Volatile
 from spanreel.replay.identity import forget_provider_fields, identity
 from spanreel.replay.placeholders import blur_json
 from spanreel.replay.recording import LOST, ModelSlot, Scope, Slot, ToolSlot, precedes
+from spanreel.replay.volatile import settled
 from spanreel.snapshot import snapshot
 
 _NO_RESULT = (Status.UNFINISHED, Status.CANCELLED)
@@ -110,7 +112,7 @@ class LiveTool:
 class LiveModel:
     """A live model request; ``foreign`` where the recording was not written by us, or in another protocol.
 
-    ``apart`` and ``known`` as of tools.
+    ``apart`` and ``known`` as of tools. ``volatile`` is what differs by itself.
     """
 
     request: Request
@@ -118,6 +120,7 @@ class LiveModel:
     foreign: bool = False
     apart: bool = False
     known: frozenset[str] | None = None
+    volatile: tuple[Volatile, ...] = ()
 
 
 def first_match(attempts: Iterable[Callable[[], Match | Miss]]) -> Match | Miss:
@@ -288,6 +291,10 @@ def _compare(
         recorded["messages"], asked["messages"] = _talk(recorded["messages"]), _talk(asked["messages"])
     if live.foreign or (slot.call.protocol or live.protocol) != live.protocol:
         recorded, asked = _shared_fields(recorded, asked, uncompared)
+    if live.volatile:
+        before = recorded, asked
+        recorded, asked = settled(recorded, live.volatile), settled(asked, live.volatile)
+        uncompared += _volatile_differences(before, (recorded, asked))
     if blurred and live.known is not None:
         recorded, asked = blur_json(recorded, live.known), blur_json(asked, live.known)
     for name, value in recorded.items():
@@ -295,6 +302,12 @@ def _compare(
         if found is not None:
             return found, tuple(uncompared)
     return None, tuple(uncompared)
+
+
+def _volatile_differences(before: tuple[Json, Json], after: tuple[Json, Json]) -> list[str]:
+    """Where the two sides differed in nothing but what differs by itself: told, since it was not compared."""
+    found = first_difference(*before)
+    return [f"volatile {found.pointer}"] if found is not None and first_difference(*after) is None else []
 
 
 def _talk(messages: list[dict[str, Json]]) -> list[dict[str, Json]]:

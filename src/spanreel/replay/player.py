@@ -183,8 +183,9 @@ class SessionPlayer:
             ways = [redact_request(redact, read) for redact in self._placeholders.ways] or [read]
             asked = ways[0]
             role.scope.learn([dict(tool) for tool in asked.tools])
+            volatile = self.changes.volatile_in(role.path)
             found = first_match(
-                partial(match_model, role.scope, LiveModel(one, protocol.NAME, foreign, apart, known))
+                partial(match_model, role.scope, LiveModel(one, protocol.NAME, foreign, apart, known, volatile))
                 for one, known in self._with_known(ways)
             )
             if isinstance(found, Miss) or found.attempt == 0:

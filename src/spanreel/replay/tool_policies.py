@@ -175,11 +175,11 @@ def normalised(form: NormalForm, arguments: Json) -> str:
     """Canonical arguments in the normal form, as text: equal texts are equal arguments."""
     value: Json = arguments
     for pointer in form.ignore:
-        value = _mapped(value, pointer_steps(pointer), lambda _: NOTHING)
+        value = mapped(value, pointer_steps(pointer), lambda _: NOTHING)
     for pointer in form.unordered:
-        value = _mapped(value, pointer_steps(pointer), _sorted)
+        value = mapped(value, pointer_steps(pointer), _sorted)
     for pointer in form.strip:
-        value = _mapped(value, pointer_steps(pointer), lambda one: one.strip() if isinstance(one, str) else one)
+        value = mapped(value, pointer_steps(pointer), lambda one: one.strip() if isinstance(one, str) else one)
     return text(value)
 
 
@@ -201,16 +201,16 @@ def _at(value: Json, steps: tuple[str, ...]) -> Any:
     return value
 
 
-def _mapped(value: Json, steps: tuple[str, ...], change: Any) -> Any:
+def mapped(value: Json, steps: tuple[str, ...], change: Any) -> Any:
     """The value with what stands at the end of the steps changed; ``*`` is any step, and NOTHING takes away."""
     if not steps:
         return change(value)
     step, rest = steps[0], steps[1:]
     if isinstance(value, dict):
-        changed = {key: _mapped(item, rest, change) if step in ("*", key) else item for key, item in value.items()}
+        changed = {key: mapped(item, rest, change) if step in ("*", key) else item for key, item in value.items()}
         return {key: item for key, item in changed.items() if not isinstance(item, Nothing)}
     if isinstance(value, list):
-        items = [_mapped(one, rest, change) if step in ("*", str(place)) else one for place, one in enumerate(value)]
+        items = [mapped(one, rest, change) if step in ("*", str(place)) else one for place, one in enumerate(value)]
         return [item for item in items if not isinstance(item, Nothing)]
     return value
 
