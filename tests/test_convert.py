@@ -7,6 +7,8 @@ import gzip
 import io
 import json
 import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -345,3 +347,12 @@ def test_the_same_spans_in_any_order_and_twice_give_the_same_document(name: str,
     path.write_text("".join(reversed(text.splitlines(keepends=True))) + text, encoding="utf-8")
     (one,) = convert_files([str(path)]).sessions
     assert json.loads(write_session(one)) == json.loads((GOLDEN / f"{name}.session.json").read_text(encoding="utf-8"))
+
+
+def test_no_http_client_is_imported_where_files_are_converted(tmp_path: Path) -> None:
+    ran = (
+        "import sys; from spanreel.cli import main; "
+        f"main(['convert', {str(tmp_path / 'none.jsonl')!r}]); print('httpx' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", ran], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "False"

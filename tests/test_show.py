@@ -24,7 +24,7 @@ from spanreel.model import (
     ToolRecord,
     Usage,
 )
-from spanreel.session import read_session, write_session
+from spanreel.session import load_sessions, read_session, write_session
 from spanreel_collector.commands import SHOW
 from spanreel_collector.show import Look, show_session
 
@@ -201,3 +201,22 @@ def test_what_is_in_the_way_of_a_replay_is_said_to_its_end() -> None:
     assert " ".join(line.strip() for line in shown) == f"{reason.place}: {reason.reason}"
     assert len(shown) > 1
     assert all(len(line) <= 60 for line in shown)
+
+
+def test_a_forecast_of_one_run_lists_its_own_calls_only(capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(Path(__file__).parent / "golden" / "langsmith.sessions.json")
+    sessions = load_sessions(path)
+    session = next(one for one in sessions if any(list(run.model_calls()) for run in one.runs))
+    run = next(one for one in session.runs if list(one.model_calls()))
+    parser = argparse.ArgumentParser()
+    SHOW.configure(parser)
+    assert SHOW.run(parser.parse_args([f"{path}#{run.id}", "--forecast"])) == 0
+    listed = capsys.readouterr().out.partition("calls\n")[2].splitlines()
+    inside = {run.id}
+    for one in session.runs:
+        if one.parent is not None and one.parent.run in inside:
+            inside.add(one.id)
+    numbers = {f"/runs/{number}/" for number, one in enumerate(session.runs) if one.id in inside}
+    calls = sum(len([*one.model_calls(), *one.tool_calls()]) for one in session.runs if one.id in inside)
+    assert len(listed) == calls
+    assert all(any(number in line for number in numbers) for line in listed)

@@ -18,8 +18,7 @@ from spanreel_collector.progress import Progress
 from spanreel_collector.show import Look, show_run, show_session
 from spanreel_collector.show_account import show_account
 from spanreel_collector.show_forecast import show_forecast
-from spanreel_collector.sources.files import Piece, read_pieces, size_of
-from spanreel_collector.sources.remote import Wanted, fetch_pieces, is_remote
+from spanreel_collector.sources.files import Piece, is_remote, read_pieces, size_of
 from spanreel_collector.spool import Spool
 from spanreel_collector.streaming import Settings, convert_pieces
 from spanreel_collector.writing import Written, indent_of, write_documents
@@ -113,9 +112,12 @@ def _run_convert(options: argparse.Namespace) -> int:
 
 
 def _pieces(options: argparse.Namespace, progress: Progress) -> Iterator[Piece]:
-    wanted = Wanted(tuple(options.of), options.since, options.until)
     for source in options.files:
         if is_remote(source):
+            # Who reads files need not wait for an HTTP client.
+            from spanreel_collector.sources.remote import Wanted, fetch_pieces  # noqa: PLC0415 - as said
+
+            wanted = Wanted(tuple(options.of), options.since, options.until)
             yield from fetch_pieces(source, wanted, progress.advance)
         else:
             yield from read_pieces(source, progress.advance)

@@ -77,13 +77,9 @@ def judge(session: Session) -> Eligibility:
 
 def judge_run(session: Session, run: Run) -> Eligibility:
     """As `judge`, for a replay of one run: it and the runs inside it."""
-    inside: dict[str, Run] = {}
-    reasons: list[Reason] = []
-    for number, one in enumerate(session.runs):
-        if one.id == run.id or (one.parent is not None and one.parent.run in inside):
-            inside[one.id] = one
-            reasons += [_reason(obstacle) for obstacle in _judge_in(session, number)]
-    if _is_empty(inside.values()):
+    inside = list(_inside(session, run))
+    reasons = [_reason(obstacle) for number, _ in inside for obstacle in _judge_in(session, number)]
+    if _is_empty(one for _, one in inside):
         reasons.append(_reason(NOTHING))
     return Eligibility(eligible=not reasons, reasons=reasons)
 
@@ -94,13 +90,22 @@ def find_obstacles(session: Session) -> dict[int, list[Obstacle]]:
     return {number: obstacles for number, obstacles in judged if obstacles}
 
 
-def forecast(session: Session) -> Iterator[Forecast]:
-    """What an offline replay will do with each call, in the order of the document."""
-    for number, run in enumerate(session.runs):
+def forecast(session: Session, only: Run | None = None) -> Iterator[Forecast]:
+    """What an offline replay (of one run and those inside it, else of all) does with each call, as they stand."""
+    for number, run in _inside(session, only):
         obstacles = list(_judge_in(session, number))
         for place, call in _places(run, f"/runs/{number}"):
             mine = [one for one in obstacles if one.place == place or one.place.startswith(f"{place}/")]
             yield _forecast(call, place, mine)
+
+
+def _inside(session: Session, run: Run | None) -> Iterator[tuple[int, Run]]:
+    """The run and those inside it, each with its number in the document; all runs where none is asked for."""
+    inside: set[str] = set()
+    for number, one in enumerate(session.runs):
+        if run is None or one.id == run.id or (one.parent is not None and one.parent.run in inside):
+            inside.add(one.id)
+            yield number, one
 
 
 def _judge_in(session: Session, number: int) -> Iterator[Obstacle]:

@@ -17,6 +17,8 @@ DEEPEST = 190
 
 _TOKENS = re.compile(r'"(?:[^"\\]|\\.)*\\?"?|[\[\]{}]', re.DOTALL)
 """A string, whole or cut off at the end, or a bracket."""
+_PLAIN = frozenset({str, int, bool, type(None)})
+"""Types whose values stand in a document as they are."""
 _NAMES = {math.inf: "Infinity", -math.inf: "-Infinity"}
 
 
@@ -83,12 +85,12 @@ def prune(text: str) -> str:
 
 def plain(value: Json) -> Json:
     """The value as it can stand in a document: bytes as ``{"base64": text}``, NaN and infinities as their names."""
-    if isinstance(value, str):
+    if type(value) in _PLAIN or isinstance(value, str):
         return value
     if isinstance(value, dict):
-        return {key: item if type(item) is str else plain(item) for key, item in value.items()}
+        return {key: item if type(item) in _PLAIN else plain(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [item if type(item) is str else plain(item) for item in value]
+        return [item if type(item) in _PLAIN else plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return _NAMES.get(value, "NaN")
     if isinstance(value, bytes):
@@ -98,4 +100,7 @@ def plain(value: Json) -> Json:
 
 def canonical(value: Json) -> str:
     """A text that is equal for equal JSON values, whatever the order of keys."""
-    return json.dumps(value, sort_keys=True, ensure_ascii=False, default=repr, separators=(",", ":"))
+    return _CANONICAL.encode(value)
+
+
+_CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, default=repr, separators=(",", ":"))

@@ -19,5 +19,5 @@ def show_forecast(session: Session, only: Run | None = None) -> str:
             remedy = f"; {reason.remedy}" if reason.remedy else ""
             lines.append(f"    {reason.place}: {reason.reason}{remedy}")
     lines.append("calls")
-    lines += [f"  {one.outcome:<8}  {one.name}  {one.place}" for one in forecast(session)]
+    lines += [f"  {one.outcome:<8}  {one.name}  {one.place}" for one in forecast(session, only)]
     return "\n".join(printable(line) for line in lines)

@@ -14,9 +14,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Generic, Self, TypeVar
+from typing import IO, Any, Self
 
 from spanreel_collector.packing import Packed
+from spanreel_collector.unions import Unions
 
 _TABLES = """
 CREATE TABLE segment(trace BLOB, start INTEGER, first INTEGER, offset INTEGER, length INTEGER);
@@ -60,8 +61,6 @@ SELECT one.part, other.part FROM document AS one JOIN document AS other
 
 _LAST = 2**63 - 1
 """The greatest number of SQLite; OTLP's times go on to the year 2554."""
-
-Name = TypeVar("Name", int, bytes)
 
 Place = tuple[int, int, int]
 """A segment in the file: the arrival of its batch's first span, offset and length."""
@@ -290,29 +289,3 @@ def _cluster(name: bytes, traces: dict[bytes, list[Place]]) -> Cluster:
 def _bytes(text: str) -> bytes:
     """Text as SQLite takes it whatever is in it: half a surrogate pair, NUL."""
     return text.encode("utf-8", "surrogatepass")
-
-
-class Unions(Generic[Name]):
-    """Names that belong together; the chief of each group is the least of them."""
-
-    def __init__(self) -> None:
-        self._above: dict[Name, Name] = {}
-
-    def join(self, one: Name, other: Name) -> None:
-        """These two belong together, and all that belong to either."""
-        first, second = self._chief(one), self._chief(other)
-        chief, under = (first, second) if first <= second else (second, first)
-        self._above[chief] = self._above[under] = chief
-
-    def _chief(self, name: Name) -> Name:
-        walked = []
-        while (above := self._above.get(name, name)) != name:
-            walked.append(name)
-            name = above
-        for step in walked:
-            self._above[step] = name
-        return name
-
-    def pairs(self) -> list[tuple[Name, Name]]:
-        """Each name with its chief, in order."""
-        return [(name, self._chief(name)) for name in sorted(self._above)]

@@ -33,13 +33,12 @@ def may_tell_loss(text: str) -> bool:
         "<" in text
         or "…" in text
         or ("." in text and "..." in text)
-        or "__" in text
-        or "redact" in text
         # One letter is found much faster than a word, and most texts lack these.
+        or ("_" in text and _UNDERSCORED.search(text) is not None)
+        or "redact" in text
         or ("R" in text and "REDACT" in text)
         or ("x" in text and "xxxxxxxx" in text)
         or ("X" in text and "XXXXXXXX" in text)
-        or "_truncated" in text
         or ("*" in text and "***" in text)
         or ("\\" in text and "\\u2026" in text)
         or ("[" in text and _BRACKETED.search(text) is not None)
@@ -143,6 +142,7 @@ _ORDER: Final = (None, Fidelity.WHOLE, Fidelity.RECONSTRUCTED, Fidelity.REDACTED
 
 _BRACKETED: Final = re.compile(r"""\[[^\s{"\[\]\d-]""")
 """A bracket that begins no list."""
+_UNDERSCORED: Final = re.compile("_(?:_|truncated)")
 _SIGN: Final = re.compile(r"[\[<…]|\.\.\.|\*\*\*|__|REDACT|redact|FILTERED|Filtered|truncated|[xX]{8}")
 """One of these stands in every marker."""
 

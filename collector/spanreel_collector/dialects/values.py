@@ -39,7 +39,7 @@ def number(attributes: Attributes, *keys: str) -> int | float | None:
     """The first of these attributes that holds a number."""
     for key in keys:
         value = attributes.get(key)
-        if isinstance(value, int | float) and not isinstance(value, bool):
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
             return value
     return None
 
@@ -48,6 +48,8 @@ def integer(attributes: Attributes, *keys: str) -> int | None:
     """The first of these attributes that holds a whole number, as a number or as text."""
     for key in keys:
         value = attributes.get(key)
+        if value is None:
+            continue
         if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20:
             return int(value)
         if isinstance(value, float) and value.is_integer():

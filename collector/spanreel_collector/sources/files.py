@@ -16,6 +16,7 @@ from spanreel_collector.sources.references import resolve
 from spanreel_collector.span import Batch, Fault
 
 STDIN = "-"
+_BACKENDS = ("jaeger:", "phoenix:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,11 @@ class Piece:
     form: Literal["json", "protobuf"] = "json"
     folder: str | None = None
     problem: str | None = None
+
+
+def is_remote(source: str) -> bool:
+    """Whether this names a backend (`remote` fetches what it holds), and not a file."""
+    return source.startswith(_BACKENDS)
 
 
 def read_file(path: str) -> Iterator[Batch]:

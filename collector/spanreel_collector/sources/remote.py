@@ -13,7 +13,6 @@ from spanreel_collector.sources.fetching import Client, FetchError, token_header
 from spanreel_collector.sources.files import Piece
 
 JAEGER_TOKEN, PHOENIX_TOKEN = "JAEGER_TOKEN", "PHOENIX_API_KEY"
-_BACKENDS = ("jaeger:", "phoenix:")
 _USER = re.compile("//[^/@]*@")
 _WEEK = timedelta(days=7)
 _TRACES = 200
@@ -37,11 +36,6 @@ class Wanted:
         """From when until when."""
         until = self.until or self.now()
         return self.since or until - _WEEK, until
-
-
-def is_remote(source: str) -> bool:
-    """Whether this names a backend, and not a file."""
-    return source.startswith(_BACKENDS)
 
 
 def fetch_pieces(source: str, wanted: Wanted, passed: Callable[[int], None] | None = None) -> Iterator[Piece]:

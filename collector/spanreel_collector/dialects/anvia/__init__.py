@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from spanreel.model import (
     Agent,
@@ -27,8 +26,8 @@ from spanreel.model import (
     ToolRecord,
     Usage,
 )
-from spanreel.protocols import media
 from spanreel_collector.dialects import values
+from spanreel_collector.dialects.anvia import messages
 from spanreel_collector.dialects.content import ai_sdk, losses
 from spanreel_collector.span import Attributes, RawLog, RawSpan
 
@@ -83,6 +82,9 @@ def _instructed(span: RawSpan, instructions: str | None) -> RawSpan:
 def _kind(span: RawSpan) -> str | None:
     """What the span is; a child agent's name stands on all spans of it, a model's on spans of the application too."""
     attributes = span.attributes
+    # Every span is asked, and few are of this library.
+    if "anvia." not in "\n".join(attributes):
+        return None
     if any(f"{_GENERATION}{key}" in attributes for key in ("turn", "input", "output")):
         return _GENERATION
     if _MODEL_TURN in span.name and any(key.startswith((_GENERATION, _CHILD)) for key in attributes):
@@ -98,8 +100,8 @@ def _kind(span: RawSpan) -> str | None:
 
 def _read_run(span: RawSpan) -> RunRecord:
     attributes = span.attributes
-    asked, state = _messages(attributes, "anvia.run.prompt")
-    history, _ = _messages(attributes, "anvia.run.history")
+    asked, state = messages.read_messages(attributes, "anvia.run.prompt")
+    history, _ = messages.read_messages(attributes, "anvia.run.history")
     answered = values.text(attributes, "anvia.run.output", "anvia.child_agent.text", "anvia.run.text")
     answered = answered or values.text(attributes, "anvia.child_agent.output")
     parts = ai_sdk.parts(answered)
@@ -130,7 +132,7 @@ def _system(text: str | None) -> tuple[Message, ...]:
 
 def _read_model(span: RawSpan) -> ModelRecord:
     attributes = span.attributes
-    asked, state = _messages(attributes, "anvia.generation.input")
+    asked, state = messages.read_messages(attributes, "anvia.generation.input")
     instructions = values.text(attributes, "anvia.generation.instructions", _OUTER_INSTRUCTIONS)
     settings = {
         name: attributes[f"{_GENERATION}{key}"]
@@ -183,7 +185,7 @@ def _read_answer(attributes: Attributes) -> tuple[Answer | None, Fidelity]:
         found = found.get("choice", found.get("content"))
     if state is Fidelity.TRUNCATED:
         found = values.items_of(given, parts_depth=2)[0]
-    parts = _parts(found)
+    parts = messages.read_parts(found)
     if not parts:
         parts = ai_sdk.parts(values.text(attributes, "anvia.generation.output_text"))
     usage = Usage(
@@ -229,7 +231,7 @@ def _read_tool(span: RawSpan) -> ToolRecord:
 
 def _asked_id(attributes: Attributes) -> str | None:
     """The id in the request for the call, which the span repeats; the id of Anvia's own means nothing to the model."""
-    return _call_id(values.members(attributes.get("anvia.tool.call")))
+    return messages.call_id_of(values.members(attributes.get("anvia.tool.call")))
 
 
 def _value(attributes: Attributes, key: str) -> tuple[Json, Fidelity]:
@@ -237,87 +239,6 @@ def _value(attributes: Attributes, key: str) -> tuple[Json, Fidelity]:
         return None, Fidelity.ABSENT
     found, state = values.decode(attributes[key])
     return found, losses.graver(state, losses.state(found))
-
-
-# -- messages --------------------------------------------------------------------------------------------------------
-
-
-def _messages(attributes: Attributes, key: str) -> tuple[tuple[Message, ...], Fidelity]:
-    """A list of messages, one, or ``{"prompt", "history"}``; a bare text is the user's."""
-    given = attributes.get(key)
-    if given is None:
-        return (), Fidelity.ABSENT
-    found, state = values.decode(given)
-    if state is Fidelity.TRUNCATED:
-        found = values.items_of(given, parts_depth=4, parts_key="content")[0]
-    if isinstance(found, dict) and ("prompt" in found or "history" in found or "messages" in found):
-        history = found.get("history", found.get("messages"))
-        found = [*(history if isinstance(history, list) else []), *([found["prompt"]] if "prompt" in found else [])]
-    items = found if isinstance(found, list) else [found]
-    read = tuple(message for item in items if (message := _message(item)) is not None)
-    return read, losses.graver(state, losses.state(list(read))) if read else Fidelity.ABSENT
-
-
-def _message(item: Any) -> Message | None:
-    if isinstance(item, str):
-        return {"role": "user", "parts": ai_sdk.parts(item)} if item else None
-    if not isinstance(item, dict) or not isinstance(item.get("role"), str):
-        return None
-    return {"role": values.role(item["role"]), "parts": _parts(item.get("content"))}
-
-
-def _parts(content: Json) -> list[dict[str, Json]]:
-    if not isinstance(content, list):
-        return ai_sdk.parts(content) if isinstance(content, str) else []
-    return [part for item in content if isinstance(item, dict | str) and item for part in _part(item)]
-
-
-def _part(item: dict[str, Any] | str) -> list[dict[str, Json]]:
-    if isinstance(item, str):
-        return ai_sdk.parts(item)
-    kind = item.get("type")
-    if kind in ("tool_call", "tool-call"):
-        function = item["function"] if isinstance(item.get("function"), dict) else item
-        asked = next((function[key] for key in ("arguments", "input", "args") if key in function), None)
-        name = values.text(function, "name", "toolName")
-        return [{"type": "tool_call", "id": _call_id(item), "name": name, "arguments": values.arguments(asked)}]
-    if kind in ("tool_result", "tool-result"):
-        return [{"type": "tool_call_response", "id": _call_id(item), "response": _told(item)}]
-    if kind == "reasoning" and isinstance(item.get("text"), str):
-        return [{"type": "reasoning", "content": item["text"], **_thoughts(item)}]
-    if kind in ("image", "document") and isinstance(item.get("source"), dict):
-        return [_media(item)]
-    return ai_sdk.parts([item])
-
-
-def _call_id(item: dict[str, Any]) -> str | None:
-    return values.text(item, "callId", "toolCallId", "id")
-
-
-def _told(item: dict[str, Any]) -> Json:
-    """A tool's result as the model was told it: texts of content joined, else as it stands."""
-    content = next((item[key] for key in ("content", "output", "result") if key in item), None)
-    if isinstance(content, list) and content and all(_is_text(part) for part in content):
-        return values.decode("\n".join(part["text"] for part in content))[0]
-    return content
-
-
-def _is_text(part: Any) -> bool:
-    return isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str)
-
-
-def _thoughts(item: dict[str, Any]) -> dict[str, Json]:
-    kept = {key: item[key] for key in ("id", "content") if item.get(key) is not None}
-    return {"provider_fields": kept} if kept else {}
-
-
-def _media(item: dict[str, Any]) -> dict[str, Json]:
-    source, kind = item["source"], "image" if item["type"] == "image" else "document"
-    if isinstance(source.get("url"), str):
-        return media.read_url(source["url"], kind)
-    if isinstance(source.get("data"), str):
-        return {"type": "blob", "modality": kind, "mime_type": source.get("mediaType"), "content": source["data"]}
-    return {"type": "text", "content": source["text"]} if isinstance(source.get("text"), str) else media.read_own(item)
 
 
 def _marks(fidelity: dict[str, Fidelity]) -> dict[str, Fidelity]:
