@@ -197,6 +197,9 @@ def configure_replay(parser: argparse.ArgumentParser) -> None:
         "--report", metavar="FILE", help="write the report, as JSON, to this file; of several, to a folder"
     )
     parser.add_argument(
+        "--calibrate", action="store_true", help="with --entry: print rules for what differs by itself, by two replays"
+    )
+    parser.add_argument(
         "--jobs", metavar="N", type=int, help="of several sessions, replay so many at once (default: 4)"
     )
     parser.add_argument(
@@ -259,7 +262,9 @@ def replay_command(options: argparse.Namespace) -> int:
     from spanreel.session import split_address
 
     several = batch.is_batch(options.session, options.jobs) or options.resume
-    if several and (options.plan or options.command):
+    if options.calibrate and not options.entry:
+        return complain("--calibrate needs --entry module:function", USAGE)
+    if several and (options.plan or options.command or options.calibrate):
         return complain("several sessions are replayed with --entry module:function, and planned one by one", USAGE)
     if several and ((options.jobs is not None and options.jobs < 1) or (options.resume and not options.report)):
         return complain("--jobs is a number from 1 on, and --resume needs --report FOLDER", USAGE)
@@ -270,6 +275,10 @@ def replay_command(options: argparse.Namespace) -> int:
     session, run = split_address(options.session[0])
     if options.plan:
         return print_plan(session, run, changes, options.serve_redacted)
+    if options.calibrate:
+        from spanreel.replay.calibration import calibrate_command
+
+        return calibrate_command(session, run, chosen)
     return runner.replay_command(session, run, options.command, chosen)
 
 
