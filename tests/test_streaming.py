@@ -21,7 +21,7 @@ from spanreel_collector.convert import convert_files
 from spanreel_collector.eligibility import Outcome, forecast, judge_run
 from spanreel_collector.growth import grow
 from spanreel_collector.progress import Progress
-from spanreel_collector.spool import Unions
+from spanreel_collector.unions import Unions
 from test_convert import run
 from test_show import run as show
 

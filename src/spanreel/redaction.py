@@ -114,7 +114,7 @@ def _is_examined_quickly(name: str, value: Any, policy: Policy) -> bool:
     if not _says_nothing(name, policy):
         return False
     if kind is int:
-        return -_LONG_NUMBER < value < _LONG_NUMBER
+        return bool(-_LONG_NUMBER < value < _LONG_NUMBER)
     return kind in _PLAIN or (kind is str and len(value) <= _WORD and _is_clean(value, policy))
 
 

@@ -284,8 +284,10 @@ def _call(playing: replay, function: Callable[..., Any], run: Run) -> None:
     except BaseException as error:
         if only_stops(error):
             return
-        if isinstance(error, KeyboardInterrupt) or (isinstance(error, SystemExit) and not error.code):
+        if isinstance(error, KeyboardInterrupt):
             raise
+        if isinstance(error, SystemExit) and not error.code:
+            return  # the program's own good end is the function's; the report is still to come
         recorded = run.error.type if run.error is not None else None
         if recorded is None or recorded.rpartition(".")[2] != type(error).__qualname__.rpartition(".")[2]:
             said = f"{type(error).__name__}: {error}"
