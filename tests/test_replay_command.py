@@ -330,7 +330,9 @@ def test_an_entry_that_raises_fails_unless_that_was_recorded(desk: Desk) -> None
 def test_an_entry_may_end_the_program_well(desk: Desk) -> None:
     program = "def main(question):\n    answer(question)\n    sys.exit(%s)"
     assert desk.entry(program % 0, "app:main", run="0") == 0
+    sys.modules.pop("app")
     assert desk.entry("def main(question):\n    ask('other')\n    sys.exit(0)", "app:main", run="0") == 1
+    sys.modules.pop("app")
     assert desk.entry(program % 3, "app:main", run="0") == 1
 
 
