@@ -162,6 +162,14 @@ def test_a_model_call_is_read_from_all_its_spans_and_counted_once() -> None:
     assert (order.call_id, order.requested) == ("call_1", {"dish": "soup"})
 
 
+def test_a_tool_whose_name_is_no_text_costs_the_others_nothing() -> None:
+    spans = one_round()
+    odd = mastra(8, "tool_call", {"gen_ai.tool.name": ["order"], "gen_ai.tool.description": "Odd."}, 3)
+    converted = session(*spans, odd, scope=SCOPE)
+    assert converted.tools[0]["description"] == "Order a dish."
+    assert [call.name for call in only_run(converted).tool_calls()][:1] == ["order"]
+
+
 def test_where_only_a_generation_counts_its_last_call_has_the_tokens() -> None:
     old = {"gen_ai.operation.name": "chat", "gen_ai.system": "openai.chat", "gen_ai.usage.input_tokens": 30}
     one = session(

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.logs.v1.logs_pb2 import LogsData
-from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
+from opentelemetry.proto.trace.v1.trace_pb2 import Status, TracesData
 
 from otlp_lines import BEGAN, GENAI, TRACE, agent, chat, log, request, said
 from spanreel_collector.convert import convert_files
@@ -291,7 +291,7 @@ def test_every_kind_of_value_comes_from_protobuf_as_it_is() -> None:
     span.attributes.add(key="empty").value.array_value.SetInParent()
     span.events.add(name="e", time_unix_nano=BEGAN).attributes.add(key="yes").value.bool_value = True
     span.links.add(trace_id=b"u" * 16, span_id=b"v" * 8)
-    span.status.code, span.status.message = 2, "boom"
+    span.status.code, span.status.message = Status.STATUS_CODE_ERROR, "boom"
     span.dropped_attributes_count = 3
     (read,) = read_message(message.SerializeToString(), "body").spans
     assert read.attributes == {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -99,11 +100,16 @@ def _settled(messages: list[Any]) -> list[Any]:
     }
     settled = [{**message, "parts": [*message["parts"]]} if _has_parts(message) else message for message in messages]
     for message, part, number in _tool_parts(settled):
-        read = {key: value for key, value in part.items() if key != "id" or value not in made_up}
+        read = {key: value for key, value in part.items() if key != "id" or not _is_in(value, made_up)}
         if "response" in read:
             read["response"] = gemini.read_result(read["response"])
         message["parts"][number] = read
     return settled
+
+
+def _is_in(value: Json, texts: Collection[str]) -> bool:
+    """Whether it is one of these; what is no text is none of them."""
+    return isinstance(value, str) and value in texts
 
 
 def _tool_parts(messages: list[Any]) -> list[tuple[dict[str, Any], dict[str, Any], int]]:

@@ -178,7 +178,7 @@ def _tools(span: RawSpan, agent: RawSpan | None, spans: Sequence[RawSpan]) -> li
     if not isinstance(listed, list) and agent is not None:
         listed = values.decoded(agent.attributes, "gen_ai.tool.definitions")
     described = {
-        other.attributes.get("gen_ai.tool.name"): other.attributes.get("gen_ai.tool.description")
+        values.text(other.attributes, "gen_ai.tool.name"): other.attributes.get("gen_ai.tool.description")
         for other in spans
         if other.attributes.get("gen_ai.tool.description")
     }
