@@ -248,5 +248,5 @@ def test_an_entry_that_ends_the_process_fails_its_own_session(folder: Path, tmp_
 def leaving(question: str) -> str:
     answer = hand_written(question)
     if question == "What is 2?":
-        sys.exit(0)
+        sys.exit(3)
     return answer
