@@ -158,6 +158,7 @@ class _CallNames:
         self._message = -1
         self._asked = 0
         self._names: dict[str, str] = {}
+        self._nameless: list[str] = []
 
     def next_message(self) -> None:
         self._message += 1
@@ -166,10 +167,16 @@ class _CallNames:
     def asked(self, call_id: Json) -> str:
         name = f"#{self._message}.{self._asked}"
         self._asked += 1
-        self._names[str(call_id)] = name
+        if call_id is None:
+            self._nameless.append(name)
+        else:
+            self._names[str(call_id)] = name
         return name
 
     def answered(self, call_id: Json) -> str:
+        # Calls whose ids a recorder dropped are answered in their order.
+        if str(call_id) not in self._names and self._nameless:
+            self._names[str(call_id)] = self._nameless.pop(0)
         # An id that no message asked for: the history was cut, and its place among the others is all that stays.
         return self._names.setdefault(str(call_id), f"#-.{len(self._names)}")
 

@@ -15,9 +15,10 @@ from spanreel.digest import blur
 from spanreel.model import Fidelity, Json, Request, Status
 from spanreel.replay.canonical import NOTHING, Difference, canonical_arguments, first_difference, text
 from spanreel.replay.changes import Volatile
-from spanreel.replay.identity import forget_provider_fields, identity
+from spanreel.replay.identity import identity
 from spanreel.replay.placeholders import blur_json
 from spanreel.replay.recording import LOST, ModelSlot, Scope, Slot, ToolSlot, precedes
+from spanreel.replay.sharing import shared_fields
 from spanreel.replay.volatile import settled
 from spanreel.snapshot import snapshot
 
@@ -290,7 +291,7 @@ def _compare(
         uncompared.append("instructions")
         recorded["messages"], asked["messages"] = _talk(recorded["messages"]), _talk(asked["messages"])
     if live.foreign or (slot.call.protocol or live.protocol) != live.protocol:
-        recorded, asked = _shared_fields(recorded, asked, uncompared)
+        recorded, asked = shared_fields(recorded, asked, uncompared)
     if live.volatile:
         before = recorded, asked
         recorded, asked = settled(recorded, live.volatile), settled(asked, live.volatile)
@@ -312,24 +313,6 @@ def _volatile_differences(before: tuple[Json, Json], after: tuple[Json, Json]) -
 
 def _talk(messages: list[dict[str, Json]]) -> list[dict[str, Json]]:
     return messages[1:] if messages and messages[0]["role"] == "system" else messages
-
-
-def _shared_fields(
-    recorded: dict[str, Json], asked: dict[str, Json], uncompared: list[str]
-) -> tuple[dict[str, Json], dict[str, Json]]:
-    """Both without what a foreign recording does not hold: the provider's own fields, and settings it does not name."""
-    recorded, asked = forget_provider_fields(recorded), forget_provider_fields(asked)
-    if "provider_fields" not in uncompared:
-        uncompared.append("provider_fields")
-    if "settings" in recorded:
-        known, said = recorded["settings"], asked["settings"]
-        uncompared += [f"settings/{name}" for name in sorted(said) if name not in known]
-        asked["settings"] = {name: value for name, value in said.items() if name in known}
-    for name in ("model", "tools"):
-        if name in recorded and not recorded[name]:
-            uncompared.append(name)
-            del recorded[name], asked[name]
-    return recorded, asked
 
 
 def _likeness(recorded: dict[str, Json], asked: dict[str, Json]) -> tuple[int, int]:

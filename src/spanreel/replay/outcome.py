@@ -9,6 +9,7 @@ from spanreel.point import RunResult
 from spanreel.replay.canonical import NOTHING, Difference, canonical, first_difference
 from spanreel.replay.identity import message_of, output_identity
 from spanreel.replay.recording import LOST
+from spanreel.replay.sharing import shared_messages
 from spanreel.session import Run, Session
 
 
@@ -71,7 +72,10 @@ def _compare_values(
         return first_difference(see(canonical(run.result)), see(canonical(result.value)), "/result"), ()
     if run.output and run.fidelity.get("output", Fidelity.WHOLE) not in (*LOST, Fidelity.RECONSTRUCTED):
         recorded = output_identity(tuple(message_of(session.messages[number]) for number in run.output))
-        return first_difference(see(recorded), see(output_identity(result.output)), "/output"), ()
+        live = output_identity(result.output)
+        if session.origin == "imported":
+            recorded, live = shared_messages(recorded, live)
+        return first_difference(see(recorded), see(live), "/output"), ()
     return None, ("outcome",) if result.value is not None or result.output else ()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import zlib
 from collections.abc import Mapping, Sequence
@@ -24,6 +25,7 @@ _PREFIXES = {
     "openai_embeddings": "embd-",
     "anthropic_messages": "msg_",
 }
+_ECHOED = ("instructions", "temperature", "top_p", "max_output_tokens", "tools", "tool_choice", "parallel_tool_calls")
 _CALL_PREFIXES = {"anthropic_messages": "toolu_"}
 
 
@@ -116,7 +118,8 @@ class ScriptedProvider:
             )
         scripted = step(request) if callable(step) else step
         scripted = scripted if isinstance(scripted, Scripted) else Scripted(scripted)
-        scripted = replace(scripted, answer=self._complete(scripted.answer, request, protocol, number))
+        completed = self._complete(scripted.answer, request, protocol, number)
+        scripted = replace(scripted, answer=_echoing(completed, body, protocol))
         return self._write(scripted, request, protocol, headers, number)
 
     def _read(self, method: str, path: str, body: bytes) -> tuple[ModelProtocol | None, Request | None, str]:
@@ -177,6 +180,15 @@ class ScriptedProvider:
             sent["content-encoding"] = "gzip"
             pieces = _compress(pieces)
         return Reply(answer.status, sent, tuple(pieces), scripted.delay, scripted.hold)
+
+
+def _echoing(answer: Answer, body: bytes, protocol: ModelProtocol) -> Answer:
+    """An answer of OpenAI's Responses repeats what it was asked with, and there are recorders that read it there."""
+    if answer.status >= 400 or protocol.NAME != "openai_responses":
+        return answer
+    asked = json.loads(body)
+    echoed = {name: asked[name] for name in _ECHOED if asked.get(name) is not None}
+    return replace(answer, provider_fields={**echoed, **answer.provider_fields})
 
 
 def _failed(status: int, message: str, protocol: ModelProtocol | None) -> Reply:

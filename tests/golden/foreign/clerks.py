@@ -1,6 +1,7 @@
 """The agents whose recordings by others are replayed: one clerk in five libraries, at two tools of its own.
 
-Each takes where the model is, and what is put around the tools: the decorator of whoever records, or nothing.
+Each takes where the model is. Those written by hand also take what is put around their tools and their run: the
+decorators of whoever records, or nothing.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def _decorated(around: Around) -> dict[str, Callable[..., Any]]:
     return {tool.__name__: around(spanreel.tool()(tool)) for tool in (weather, book)}
 
 
-def openai_loop(base_url: str, around: Around = _plain) -> str:
+def openai_loop(base_url: str, around: Around = _plain, run: Around = _plain) -> str:
     """A loop on the OpenAI SDK, with decorated tools."""
     import openai
 
@@ -71,21 +72,27 @@ def openai_loop(base_url: str, around: Around = _plain) -> str:
         {"type": "function", "function": {"name": name, "description": tool.__doc__, "parameters": _SCHEMAS[name]}}
         for name, tool in (("weather", weather), ("book", book))
     ]
-    messages: Any = [{"role": "system", "content": INSTRUCTIONS}, {"role": "user", "content": QUESTION}]
-    with openai.OpenAI(base_url=base_url, api_key="none") as client:
-        while True:
-            asked = client.chat.completions.create(model="gpt-4.1", messages=messages, tools=offered, temperature=0.3)
-            message: Any = asked.choices[0].message
-            messages.append(message.model_dump(exclude_none=True))
-            if not message.tool_calls:
-                return str(message.content)
-            for call in message.tool_calls:
-                result = tools[call.function.name](**json.loads(call.function.arguments))
-                said = result if isinstance(result, str) else json.dumps(result)
-                messages.append({"role": "tool", "tool_call_id": call.id, "content": said})
+
+    def answer(question: str) -> str:
+        messages: Any = [{"role": "system", "content": INSTRUCTIONS}, {"role": "user", "content": question}]
+        with openai.OpenAI(base_url=base_url, api_key="none") as client:
+            while True:
+                asked = client.chat.completions.create(
+                    model="gpt-4.1", messages=messages, tools=offered, temperature=0.3
+                )
+                message: Any = asked.choices[0].message
+                messages.append(message.model_dump(exclude_none=True))
+                if not message.tool_calls:
+                    return str(message.content)
+                for call in message.tool_calls:
+                    result = tools[call.function.name](**json.loads(call.function.arguments))
+                    said = result if isinstance(result, str) else json.dumps(result)
+                    messages.append({"role": "tool", "tool_call_id": call.id, "content": said})
+
+    return str(run(spanreel.run(agent="clerk")(answer))(QUESTION))
 
 
-def anthropic_loop(base_url: str, around: Around = _plain) -> str:
+def anthropic_loop(base_url: str, around: Around = _plain, run: Around = _plain) -> str:
     """A loop on Anthropic's SDK, with decorated tools."""
     import anthropic
 
@@ -94,26 +101,30 @@ def anthropic_loop(base_url: str, around: Around = _plain) -> str:
         {"name": name, "description": tool.__doc__, "input_schema": _SCHEMAS[name]}
         for name, tool in (("weather", weather), ("book", book))
     ]
-    messages: Any = [{"role": "user", "content": QUESTION}]
-    with anthropic.Anthropic(base_url=base_url.removesuffix("/v1"), api_key="none") as client:
-        while True:
-            message = client.messages.create(
-                model="claude-sonnet-4-5", system=INSTRUCTIONS, messages=messages, tools=offered, max_tokens=500
-            )
-            said: Any = [part.model_dump(exclude_none=True) for part in message.content]
-            messages.append({"role": "assistant", "content": said})
-            calls = [part for part in message.content if part.type == "tool_use"]
-            if not calls:
-                return "".join(part.text for part in message.content if part.type == "text")
-            results = []
-            for call in calls:
-                result = tools[call.name](**call.input)
-                told = result if isinstance(result, str) else json.dumps(result)
-                results.append({"type": "tool_result", "tool_use_id": call.id, "content": told})
-            messages.append({"role": "user", "content": results})
+
+    def answer(question: str) -> str:
+        messages: Any = [{"role": "user", "content": question}]
+        with anthropic.Anthropic(base_url=base_url.removesuffix("/v1"), api_key="none") as client:
+            while True:
+                message = client.messages.create(
+                    model="claude-sonnet-5-5", system=INSTRUCTIONS, messages=messages, tools=offered, max_tokens=500
+                )
+                said: Any = [part.model_dump(exclude_none=True) for part in message.content]
+                messages.append({"role": "assistant", "content": said})
+                calls = [part for part in message.content if part.type == "tool_use"]
+                if not calls:
+                    return "".join(part.text for part in message.content if part.type == "text")
+                results = []
+                for call in calls:
+                    result = tools[call.name](**call.input)
+                    told = result if isinstance(result, str) else json.dumps(result)
+                    results.append({"type": "tool_result", "tool_use_id": call.id, "content": told})
+                messages.append({"role": "user", "content": results})
+
+    return str(run(spanreel.run(agent="clerk")(answer))(QUESTION))
 
 
-def openai_agents(base_url: str, around: Around = _plain) -> str:
+def openai_agents(base_url: str, around: Around = _plain, run: Around = _plain) -> str:
     """An agent of the OpenAI Agents SDK; its tools are its own, and need nothing around them."""
     from agents import Agent, ModelSettings, OpenAIResponsesModel, Runner, function_tool
     from openai import AsyncOpenAI
@@ -132,7 +143,7 @@ def openai_agents(base_url: str, around: Around = _plain) -> str:
     return asyncio.run(work())
 
 
-def langgraph(base_url: str, around: Around = _plain) -> str:
+def langgraph(base_url: str, around: Around = _plain, run: Around = _plain) -> str:
     """An agent of LangChain, which is a graph of LangGraph."""
     from langchain.agents import create_agent
     from langchain_openai import ChatOpenAI
@@ -142,7 +153,7 @@ def langgraph(base_url: str, around: Around = _plain) -> str:
     return str(agent.invoke({"messages": [{"role": "user", "content": QUESTION}]})["messages"][-1].content)
 
 
-def pydantic_ai(base_url: str, around: Around = _plain) -> str:
+def pydantic_ai(base_url: str, around: Around = _plain, run: Around = _plain) -> str:
     """An agent of PydanticAI."""
     from openai import AsyncOpenAI
     from pydantic_ai import Agent

@@ -24,7 +24,17 @@ from spanreel import testing
 from spanreel.otlp_file import export_request
 
 HERE = Path(__file__).parent
-_MACHINE = ("stacktrace", "stack_trace", "process.", "host.", "service.instance", "telemetry.", "code.")
+_MACHINE = (
+    "stacktrace",
+    "stack_trace",
+    "process.",
+    "host.",
+    "service.instance",
+    "telemetry.",
+    "code.",
+    "os.",
+    "service.version",
+)
 """Of attributes that hold this machine's paths, or differ from run to run."""
 
 _CLERKS = ("openai", "openai-agents", "anthropic", "langgraph", "langchain", "langchain-openai", "pydantic-ai-slim")
@@ -71,11 +81,11 @@ def _clean(holder: dict[str, Any]) -> None:
 
 # -- the recorders ---------------------------------------------------------------------------------------------------
 
-Recorder = Callable[[str, Lines], tuple[clerks.Around, Callable[..., Any]]]
+Recorder = Callable[[str, Lines], tuple[clerks.Around, clerks.Around]]
 """Starts to record a clerk; what stands around its tools and around its run, as that recorder's users write it."""
 
 
-def openinference(clerk: str, lines: Lines) -> tuple[clerks.Around, Callable[..., Any]]:
+def openinference(clerk: str, lines: Lines) -> tuple[clerks.Around, clerks.Around]:
     from openinference.instrumentation import OITracer, TraceConfig
 
     provider = TracerProvider()
@@ -107,7 +117,7 @@ def openinference(clerk: str, lines: Lines) -> tuple[clerks.Around, Callable[...
     return tracer.tool, tracer.agent(name="clerk") if clerk.endswith("_loop") else _alone
 
 
-def openllmetry(clerk: str, lines: Lines) -> tuple[clerks.Around, Callable[..., Any]]:
+def openllmetry(clerk: str, lines: Lines) -> tuple[clerks.Around, clerks.Around]:
     from traceloop.sdk import Traceloop
     from traceloop.sdk.decorators import agent, tool
     from traceloop.sdk.instruments import Instruments
@@ -126,7 +136,7 @@ def openllmetry(clerk: str, lines: Lines) -> tuple[clerks.Around, Callable[..., 
     return around, agent(name="clerk") if clerk.endswith("_loop") else _alone
 
 
-def genai(clerk: str, lines: Lines) -> tuple[clerks.Around, Callable[..., Any]]:
+def genai(clerk: str, lines: Lines) -> tuple[clerks.Around, clerks.Around]:
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(lines))
     if clerk == "anthropic_loop":
@@ -138,6 +148,10 @@ def genai(clerk: str, lines: Lines) -> tuple[clerks.Around, Callable[..., Any]]:
     else:
         from opentelemetry.instrumentation.genai.openai import OpenAIInstrumentor as Instrumentor
     Instrumentor().instrument(tracer_provider=provider)
+    if clerk == "openai_agents":  # it leaves the calls of models to the client's
+        from opentelemetry.instrumentation.genai.openai import OpenAIInstrumentor
+
+        OpenAIInstrumentor().instrument(tracer_provider=provider)
     return _by_handler(provider), _in_span(provider)
 
 
@@ -159,7 +173,7 @@ def _by_handler(provider: TracerProvider) -> clerks.Around:
     return around
 
 
-def pydantic_ai(clerk: str, lines: Lines) -> tuple[clerks.Around, Callable[..., Any]]:
+def pydantic_ai(clerk: str, lines: Lines) -> tuple[clerks.Around, clerks.Around]:
     from pydantic_ai import Agent
     from pydantic_ai.models.instrumented import InstrumentationSettings
 
@@ -169,7 +183,7 @@ def pydantic_ai(clerk: str, lines: Lines) -> tuple[clerks.Around, Callable[..., 
     return _alone, _alone
 
 
-def logfire(clerk: str, lines: Lines) -> tuple[clerks.Around, Callable[..., Any]]:
+def logfire(clerk: str, lines: Lines) -> tuple[clerks.Around, clerks.Around]:
     import logfire as library
 
     if clerk == "langgraph":  # before LangChain is imported, as Logfire's documentation has it
@@ -234,7 +248,11 @@ def record(recorder: str, clerk: str) -> None:
     around, run = RECORDERS[recorder](clerk, lines)
     with testing.ScriptedProvider(clerks.script()) as provider:
         url = provider.base_url
-        answered = run(clerks.CLERKS[clerk])(url, around)
+        answered = clerks.CLERKS[clerk](url, around, run)
+        if (recorder, clerk) == ("logfire", "langgraph"):
+            from langchain_core.tracers.langchain import wait_for_all_tracers
+
+            wait_for_all_tracers()
     assert (answered, clerks.RAN) == (clerks.ANSWER, ["weather", "weather", "book"]), (answered, clerks.RAN)
     assert lines.lines, "nothing was recorded"
     file = HERE / f"{clerk}.{recorder}.otlp.jsonl.gz"
