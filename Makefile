@@ -22,7 +22,7 @@ COMPILE = UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --
 	--generate-hashes --no-emit-index-url --no-emit-find-links $(UPGRADE)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint fix bench docs-contract lock clean test-environments
+.PHONY: help demo test check lint fix bench docs-contract docs-foreign lock clean test-environments
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,6 +55,9 @@ bench: .venv-bench/installed ## measure, beside the peers; prints tables
 
 docs-contract: .venv/installed ## run the contract suite, and write what it says to docs/contract.md
 	CONTRACT_TABLE=docs/contract.md $(BIN)/python -m pytest -q tests/contract/test_contract.py
+
+docs-foreign: .venv/installed ## replay what others recorded, and write what comes of it to docs/foreign-recordings.md
+	FOREIGN_TABLE=docs/foreign-recordings.md $(BIN)/python -m pytest -q -n0 tests/test_foreign_replays.py
 
 lock: .venv/installed ## resolve the lock files again (UPGRADE=--upgrade for today's versions)
 	$(COMPILE) requirements/uv.in -o requirements/uv.txt

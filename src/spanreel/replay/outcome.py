@@ -9,7 +9,7 @@ from spanreel.point import RunResult
 from spanreel.replay.canonical import NOTHING, Difference, canonical, first_difference
 from spanreel.replay.identity import message_of, output_identity
 from spanreel.replay.recording import LOST
-from spanreel.replay.sharing import shared_messages
+from spanreel.replay.sharing import shared_outcome
 from spanreel.session import Run, Session
 
 
@@ -74,7 +74,7 @@ def _compare_values(
         recorded = output_identity(tuple(message_of(session.messages[number]) for number in run.output))
         live = output_identity(result.output)
         if session.origin == "imported":
-            recorded, live = shared_messages(recorded, live)
+            recorded, live = shared_outcome(recorded, live)
         return first_difference(see(recorded), see(live), "/output"), ()
     return None, ("outcome",) if result.value is not None or result.output else ()
 

@@ -5,11 +5,11 @@ Works on identities (`identity`), both sides alike. Whether they are then the sa
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from spanreel.json_text import decode
 from spanreel.model import Json
-from spanreel.replay.canonical import canonical_json
+from spanreel.replay.canonical import canonical_json, first_difference
 from spanreel.replay.identity import forget_provider_fields
 
 
@@ -25,12 +25,17 @@ def shared_fields(
         uncompared.append("provider_fields")
     if "settings" in recorded:
         known, said = recorded["settings"], asked["settings"]
+        recorded["settings"] = known = {
+            name: value for name, value in known.items() if name in said or not _is_default(name, value)
+        }
         uncompared += [f"settings/{name}" for name in sorted(said) if name not in known]
         asked["settings"] = {name: value for name, value in said.items() if name in known}
     for name in ("model", "tools"):
         if name in recorded and not recorded[name]:
             uncompared.append(name)
             del recorded[name], asked[name]
+    if "tools" in recorded:
+        recorded["tools"], asked["tools"] = _shared_tools(recorded["tools"], asked["tools"], uncompared)
     recorded["messages"], asked["messages"] = shared_messages(recorded["messages"], asked["messages"])
     return recorded, asked
 
@@ -38,6 +43,41 @@ def shared_fields(
 def shared_messages(recorded: list[Json], asked: list[Json]) -> tuple[list[Json], list[Json]]:
     """Messages of both sides in the conventions that both have."""
     return _shared_names(_conversation(recorded), _conversation(asked))
+
+
+def shared_outcome(recorded: list[Json], asked: list[Json]) -> tuple[list[Json], list[Json]]:
+    """What a run gave, on both sides: some recorders keep all that was said in it, others its last message."""
+    one, other = _conversation(recorded), _conversation(asked)
+    return _shared_names(one[-1:], other[-1:]) if len(one) != len(other) else _shared_names(one, other)
+
+
+_DEFAULTS: Final[dict[str, Json]] = {
+    "tool_choice": "auto",
+    "parallel_tool_calls": True,
+    "temperature": 1,
+    "top_p": 1,
+    "frequency_penalty": 0,
+    "presence_penalty": 0,
+}
+"""What providers answer to have used where nothing was asked for."""
+
+
+def _is_default(name: str, value: Json) -> bool:
+    return name in _DEFAULTS and first_difference(_DEFAULTS[name], value) is None
+
+
+def _shared_tools(
+    recorded: list[dict[str, Any]], asked: list[dict[str, Any]], uncompared: list[str]
+) -> tuple[list[Json], list[Json]]:
+    """Tools by the fields that both sides have of them."""
+    pairs = list(zip(recorded, asked, strict=False))
+    lacking = sorted({name for one, other in pairs for name in {*one} ^ {*other} if name != "name"})
+    uncompared += [f"tools/{name}" for name in lacking]
+
+    def left(tools: list[dict[str, Any]]) -> list[Json]:
+        return [{name: value for name, value in tool.items() if name not in lacking} for tool in tools]
+
+    return left(recorded), left(asked)
 
 
 def _conversation(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -100,4 +140,4 @@ def _both_named(one: dict[str, Any], other: dict[str, Any]) -> tuple[dict[str, A
 
 def _nameless(value: dict[str, Any]) -> dict[str, Any]:
     # The name of a tool that is asked for is what is asked.
-    return {key: item for key, item in value.items() if key != "name" or value.get("type") == "tool_call"}
+    return {key: item for key, item in value.items() if key != "name" or _is_call(value)}

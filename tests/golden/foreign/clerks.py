@@ -148,7 +148,7 @@ def langgraph(base_url: str, around: Around = _plain, run: Around = _plain) -> s
     from langchain.agents import create_agent
     from langchain_openai import ChatOpenAI
 
-    model: Any = ChatOpenAI(model="gpt-4.1", base_url=base_url, api_key="none", temperature=0.3)  # type: ignore[arg-type]  # a secret, or text
+    model: Any = ChatOpenAI(model="gpt-4.1", base_url=base_url, api_key="none", temperature=0.3)
     agent = create_agent(model, tools=[weather, book], system_prompt=INSTRUCTIONS, name="clerk")
     return str(agent.invoke({"messages": [{"role": "user", "content": QUESTION}]})["messages"][-1].content)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -54,11 +55,20 @@ def rebuild_tool_result(recorded: ToolResult, arguments: Mapping[str, Any]) -> A
         _interrupt(recorded.value["interrupts"][:1] or [None])
     call_id = arguments["tool_call_id"]
     value = rebuild(recorded.value, call_id)
-    if call_id is None or not _is_content(value):
+    if call_id is None or not (_is_content(value) or _is_plain(value)):
         return value
     from langchain_core.messages import ToolMessage
 
-    return ToolMessage(value, tool_call_id=call_id, name=arguments["self"].name)
+    # Other recorders keep what the function gave, which LangChain tells the model as JSON.
+    content = value if _is_content(value) else json.dumps(value, ensure_ascii=False)
+    return ToolMessage(content, tool_call_id=call_id, name=arguments["self"].name)
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether it is JSON all through, with no object of LangChain's inside."""
+    if isinstance(value, (dict, list)):
+        return all(_is_plain(one) for one in (value.values() if isinstance(value, dict) else value))
+    return value is None or isinstance(value, (str, int, float))
 
 
 def _is_content(value: Any) -> bool:
