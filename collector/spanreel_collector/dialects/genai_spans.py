@@ -133,7 +133,7 @@ def _read_model(span: RawSpan, operation: Operation) -> ModelRecord:
         status=values.status_of(error),
         raw_request=_unread(attributes, names.INPUT_MESSAGES, input_fidelity),
         raw_response=_unread(attributes, names.OUTPUT_MESSAGES, output_fidelity),
-        fidelity={field: state for field, state in fidelity.items() if state is not Fidelity.WHOLE},
+        fidelity=values.marks(fidelity),
     )
 
 
@@ -198,7 +198,7 @@ def _read_run(span: RawSpan, operation: str) -> RunRecord:
         tools=values.tools(attributes.get(names.TOOL_DEFINITIONS))[0],
         status=values.status_of(error),
         error=error,
-        fidelity={field: state for field, state in fidelity.items() if state is not Fidelity.WHOLE},
+        fidelity=values.marks(fidelity),
     )
 
 
@@ -230,7 +230,7 @@ def _read_tool(span: RawSpan, operation: str) -> ToolRecord:
         description=values.text(attributes, names.TOOL_DESCRIPTION),
         status=values.status_of(error),
         error=error,
-        fidelity={field: state for field, state in fidelity.items() if state is not Fidelity.WHOLE},
+        fidelity=values.marks(fidelity),
     )
 
 

@@ -154,7 +154,7 @@ def _read_model(span: RawSpan, record: ModelRecord) -> ModelRecord:
         status=values.status_of(error),
         raw_request=_unread(span.attributes, _REQUEST, fidelity["input"]),
         raw_response=_unread(span.attributes, _RESPONSE, fidelity.get("output")),
-        fidelity={field: state for field, state in fidelity.items() if state is not Fidelity.WHOLE},
+        fidelity=values.marks(fidelity),
     )
 
 
@@ -245,7 +245,7 @@ def _read_tool(span: RawSpan, record: ToolRecord) -> ToolRecord:
         kind=kind,
         target=target if kind is ToolKind.HANDOFF else record.target,
         status=record.status if record.error is None else Status.ERROR,
-        fidelity={field: state for field, state in fidelity.items() if state is not Fidelity.WHOLE},
+        fidelity=values.marks(fidelity),
     )
 
 

@@ -77,17 +77,7 @@ def _read_run(span: RawSpan) -> RunRecord:
     told = ends.read(*_values(span))
     error = values.failure(span, ErrorCategory.OTHER)
     offered, _ = decode(span.attributes.get("haystack.agent.tools"))
-    return RunRecord(
-        input=told.input,
-        output=told.output,
-        arguments=told.arguments,
-        result=told.result,
-        tools=bodies.read_tools(offered),
-        status=values.status_of(error),
-        error=error,
-        outermost_only=True,
-        fidelity=told.fidelity,
-    )
+    return replace(ends.as_run(told, Agent(), error, outermost_only=True), tools=bodies.read_tools(offered))
 
 
 def _read_model(span: RawSpan) -> ModelRecord:
@@ -131,7 +121,7 @@ def _read_tool(span: RawSpan, name: str) -> ToolRecord:
         description=values.text(span.attributes, "haystack.tool.description"),
         status=values.status_of(error),
         error=error,
-        fidelity={field: state for field, state in fidelity.items() if state is not Fidelity.WHOLE},
+        fidelity=values.marks(fidelity),
     )
 
 

@@ -69,7 +69,7 @@ def _read_run(span: RawSpan, node: _Node, agent: Agent) -> RunRecord:
         output=answered,
         status=values.status_of(error),
         error=error,
-        fidelity=_marks(fidelity),
+        fidelity=values.marks(fidelity),
     )
 
 
@@ -100,7 +100,7 @@ def _read_model(span: RawSpan, node: _Node) -> ModelRecord:
         provider=values.text(node, "model_provider"),
         error=error,
         status=values.status_of(error),
-        fidelity=_marks(fidelity),
+        fidelity=values.marks(fidelity),
     )
 
 
@@ -147,7 +147,7 @@ def _read_tool(span: RawSpan, node: _Node) -> ToolRecord:
         result=result,
         status=values.status_of(error),
         error=error,
-        fidelity=_marks(fidelity),
+        fidelity=values.marks(fidelity),
     )
 
 
@@ -194,7 +194,3 @@ def _error(span: RawSpan, category: ErrorCategory) -> Error | None:
 
 def _state(value: Json) -> Fidelity:
     return Fidelity.ABSENT if value is None else losses.state(value)
-
-
-def _marks(fidelity: dict[str, Fidelity]) -> dict[str, Fidelity]:
-    return {field: state for field, state in fidelity.items() if state is not Fidelity.WHOLE}

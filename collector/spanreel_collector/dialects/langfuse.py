@@ -152,7 +152,7 @@ def _read_tool(span: RawSpan, kind: ToolKind) -> ToolRecord:
         kind=kind,
         status=values.status_of(error),
         error=error,
-        fidelity={field: state for field, state in fidelity.items() if state is not Fidelity.WHOLE},
+        fidelity=values.marks(fidelity),
     )
 
 
@@ -162,17 +162,8 @@ def _read_run(span: RawSpan, kind: str) -> RunRecord:
     error = _failure(span, ErrorCategory.OTHER)
     node = _metadata(attributes, "langgraph_node")
     name = _metadata(attributes, "lc_agent_name")
-    return RunRecord(
-        agent=Agent(name or (span.name if kind == "agent" and node != span.name else None)),
-        input=told.input,
-        output=told.output,
-        arguments=told.arguments,
-        result=told.result,
-        status=values.status_of(error),
-        error=error,
-        outermost_only=kind != "agent" or node == span.name,
-        fidelity=told.fidelity,
-    )
+    agent = Agent(name or (span.name if kind == "agent" and node != span.name else None))
+    return ends.as_run(told, agent, error, outermost_only=kind != "agent" or node == span.name)
 
 
 def _metadata(attributes: Attributes, key: str) -> str | None:

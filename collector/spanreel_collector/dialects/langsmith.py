@@ -99,7 +99,7 @@ def _with_content(span: RawSpan, record: ModelRecord) -> ModelRecord:
         request=request,
         answer=answer,
         protocol=exchange.protocol,
-        fidelity={field: state for field, state in fidelity.items() if state is not Fidelity.WHOLE},
+        fidelity=values.marks(fidelity),
     )
 
 
@@ -151,7 +151,7 @@ def _with_values(span: RawSpan, record: ToolRecord) -> ToolRecord:
         call_id=record.call_id or values.text(told, "tool_call_id"),
         status=values.status_of(error),
         error=error,
-        fidelity={field: state for field, state in fidelity.items() if state is not Fidelity.WHOLE},
+        fidelity=values.marks(fidelity),
     )
 
 
@@ -161,17 +161,7 @@ def _read_run(span: RawSpan) -> RunRecord:
     output = came["output"] if isinstance(came, dict) and set(came) == {"output"} else attributes.get(_OUTPUT)
     told = ends.read(attributes.get(_INPUT), output)
     error = values.failure(span, ErrorCategory.OTHER)
-    return RunRecord(
-        agent=Agent(_agent_name(span)),
-        input=told.input,
-        output=told.output,
-        arguments=told.arguments,
-        result=told.result,
-        status=values.status_of(error),
-        error=error,
-        outermost_only=True,
-        fidelity=told.fidelity,
-    )
+    return ends.as_run(told, Agent(_agent_name(span)), error, outermost_only=True)
 
 
 def _agent_name(span: RawSpan) -> str | None:

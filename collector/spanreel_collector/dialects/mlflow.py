@@ -137,7 +137,7 @@ def _read_tool(span: RawSpan, kind: ToolKind) -> ToolRecord:
         kind=kind,
         status=values.status_of(error),
         error=error,
-        fidelity={field: state for field, state in fidelity.items() if state is not Fidelity.WHOLE},
+        fidelity=values.marks(fidelity),
     )
 
 
@@ -147,17 +147,8 @@ def _read_run(span: RawSpan, kind: str) -> RunRecord:
     error = values.failure(span, ErrorCategory.OTHER)
     metadata, _ = decode_json(attributes.get("metadata"))
     name = values.text(metadata, "lc_agent_name") if isinstance(metadata, dict) else None
-    return RunRecord(
-        agent=Agent(name or (_name(span) if kind == "AGENT" else None)),
-        input=told.input,
-        output=told.output,
-        arguments=told.arguments,
-        result=told.result,
-        status=values.status_of(error),
-        error=error,
-        outermost_only=kind != "AGENT",
-        fidelity=told.fidelity,
-    )
+    agent = Agent(name or (_name(span) if kind == "AGENT" else None))
+    return ends.as_run(told, agent, error, outermost_only=kind != "AGENT")
 
 
 def _name(span: RawSpan) -> str:

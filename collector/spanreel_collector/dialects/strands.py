@@ -176,7 +176,7 @@ def _settle_tool(span: RawSpan, attributes: dict[str, Json]) -> None:
 
 
 def _read_model(span: RawSpan, record: ModelRecord, states: dict[str, Fidelity]) -> ModelRecord:
-    fidelity = {**record.fidelity, **_lost(states)}
+    fidelity = {**record.fidelity, **values.marks(states)}
     if record.error is not None and fidelity.get("output") is Fidelity.ABSENT:
         del fidelity["output"]
     if not record.request.instructions and not any(one["role"] == "system" for one in record.request.messages):
@@ -220,7 +220,7 @@ def _read_run(span: RawSpan, record: RunRecord, states: dict[str, Fidelity]) -> 
         input=asked,
         output=output,
         status=Status.CANCELLED if _cancelled(span) else ended if record.error is None else record.status,
-        fidelity={**record.fidelity, **_lost(states)},
+        fidelity={**record.fidelity, **values.marks(states)},
     )
 
 
@@ -257,7 +257,3 @@ def _read_tool(span: RawSpan, record: ToolRecord) -> ToolRecord:
 
 def _cancelled(span: RawSpan) -> bool:
     return "strands.cancellation.type" in span.attributes
-
-
-def _lost(states: dict[str, Fidelity]) -> dict[str, Fidelity]:
-    return {field: state for field, state in states.items() if state is not Fidelity.WHOLE}

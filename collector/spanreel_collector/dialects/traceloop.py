@@ -180,7 +180,7 @@ def _read_tool(span: RawSpan) -> ToolRecord:
         kind=ToolKind.MCP if ".mcp" in span.origin.scope else ToolKind.FUNCTION,
         status=values.status_of(error),
         error=error,
-        fidelity={field: state for field, state in fidelity.items() if state is not Fidelity.WHOLE},
+        fidelity=values.marks(fidelity),
     )
 
 

@@ -26,6 +26,11 @@ _CONTENT = {
 """Where the types of parts have their content, which a writer leaves out that captures none."""
 
 
+def marks(states: Mapping[str, Fidelity]) -> dict[str, Fidelity]:
+    """The states worth keeping: those of the fields that are not whole."""
+    return {field: state for field, state in states.items() if state is not Fidelity.WHOLE}
+
+
 def text(attributes: Attributes, *keys: str) -> str | None:
     """The first of these attributes that holds text."""
     for key in keys:

@@ -99,7 +99,7 @@ def _read_run(span: RawSpan) -> RunRecord:
         output=(answer,) if answer["parts"] else (),
         status=values.status_of(error),
         error=error,
-        fidelity=_marks(fidelity),
+        fidelity=values.marks(fidelity),
     )
 
 
@@ -138,7 +138,7 @@ def _read_model(span: RawSpan, *, streamed: bool) -> ModelRecord:
         status=values.status_of(error),
         raw_request=values.text(attributes, key) if state is not Fidelity.WHOLE else None,
         raw_response=values.text(attributes, "ai.response.toolCalls") if output is Fidelity.TRUNCATED else None,
-        fidelity=_marks(fidelity),
+        fidelity=values.marks(fidelity),
     )
 
 
@@ -260,7 +260,7 @@ def _read_tool(span: RawSpan) -> ToolRecord:
         call_id=values.text(attributes, "ai.toolCall.id"),
         status=values.status_of(error),
         error=error,
-        fidelity=_marks(fidelity),
+        fidelity=values.marks(fidelity),
     )
 
 
@@ -291,7 +291,3 @@ def _read_embedding(span: RawSpan) -> ModelRecord:
 def _seconds(attributes: Attributes, *keys: str) -> float | None:
     milliseconds = values.number(attributes, *keys)
     return None if milliseconds is None else milliseconds / 1000
-
-
-def _marks(fidelity: dict[str, Fidelity]) -> dict[str, Fidelity]:
-    return {field: state for field, state in fidelity.items() if state is not Fidelity.WHOLE}

@@ -119,7 +119,7 @@ def _read_run(span: RawSpan) -> RunRecord:
         output=({"role": "assistant", "parts": parts},) if parts else (),
         status=values.status_of(error),
         error=error,
-        fidelity=_marks(fidelity),
+        fidelity=values.marks(fidelity),
     )
 
 
@@ -165,7 +165,7 @@ def _read_model(span: RawSpan) -> ModelRecord:
         error=error,
         status=values.status_of(error),
         raw_request=values.text(attributes, "anvia.generation.input") if state is not Fidelity.WHOLE else None,
-        fidelity=_marks(fidelity),
+        fidelity=values.marks(fidelity),
     )
 
 
@@ -225,7 +225,7 @@ def _read_tool(span: RawSpan) -> ToolRecord:
         kind=ToolKind.FUNCTION,
         status=Status.BLOCKED if skipped else values.status_of(error),
         error=error,
-        fidelity=_marks(fidelity),
+        fidelity=values.marks(fidelity),
     )
 
 
@@ -239,7 +239,3 @@ def _value(attributes: Attributes, key: str) -> tuple[Json, Fidelity]:
         return None, Fidelity.ABSENT
     found, state = values.decode(attributes[key])
     return found, losses.graver(state, losses.state(found))
-
-
-def _marks(fidelity: dict[str, Fidelity]) -> dict[str, Fidelity]:
-    return {field: state for field, state in fidelity.items() if state is not Fidelity.WHOLE}

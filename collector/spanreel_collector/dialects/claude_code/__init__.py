@@ -77,7 +77,7 @@ def _read_run(span: RawSpan) -> RunRecord:
         output=({"role": "assistant", "parts": answered},) if answered and not failed else (),
         status=values.status_of(error),
         error=error,
-        fidelity=_marks(fidelity),
+        fidelity=values.marks(fidelity),
     )
 
 
@@ -118,7 +118,7 @@ def _read_model(span: RawSpan) -> ModelRecord:
         status=values.status_of(error),
         raw_request=sent if state is Fidelity.TRUNCATED else None,
         continues=sent is None,
-        fidelity=_marks(fidelity),
+        fidelity=values.marks(fidelity),
     )
 
 
@@ -218,7 +218,7 @@ def _read_tool(span: RawSpan) -> ToolRecord:
         kind=_kind(name, told or decided),
         status=Status.BLOCKED if rejected else values.status_of(error),
         error=error,
-        fidelity=_marks({"arguments": arguments_state, "result": result_state}),
+        fidelity=values.marks({"arguments": arguments_state, "result": result_state}),
     )
 
 
@@ -263,7 +263,3 @@ def _log(span: RawSpan, name: str) -> dict[str, Any]:
 
 def _present(attributes: Attributes, *keys: str) -> dict[str, Json]:
     return {key: attributes[key] for key in keys if attributes.get(key) is not None}
-
-
-def _marks(fidelity: dict[str, Fidelity]) -> dict[str, Fidelity]:
-    return {field: state for field, state in fidelity.items() if state is not Fidelity.WHOLE}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from spanreel.model import Fidelity, Json, Message
+from spanreel.model import Agent, Error, Fidelity, Json, Message, RunRecord
+from spanreel_collector.dialects import values
 from spanreel_collector.dialects.content import messages
 from spanreel_collector.dialects.content.decoding import decode
 
@@ -34,7 +35,22 @@ def read(given: Json, came: Json) -> Ends:
         output=answered,
         arguments=arguments,
         result=decoded if not answered else None,
-        fidelity={field: state for field, state in states.items() if state is not Fidelity.WHOLE},
+        fidelity=values.marks(states),
+    )
+
+
+def as_run(told: Ends, agent: Agent, error: Error | None, *, outermost_only: bool) -> RunRecord:
+    """A run of which its ends are all that is known, and how it failed."""
+    return RunRecord(
+        agent=agent,
+        input=told.input,
+        output=told.output,
+        arguments=told.arguments,
+        result=told.result,
+        status=values.status_of(error),
+        error=error,
+        outermost_only=outermost_only,
+        fidelity=told.fidelity,
     )
 
 

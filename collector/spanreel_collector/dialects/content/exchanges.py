@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from spanreel.model import Answer, Fidelity, Json, Operation, Request
+from spanreel_collector.dialects import values
 from spanreel_collector.dialects.content import bodies
 from spanreel_collector.dialects.content.decoding import decode
 
@@ -38,5 +39,5 @@ def read(given: Json, came: Json, operation: Operation = Operation.CHAT) -> Exch
         request=request[0] if request is not None else Request(operation, None),
         answer=answer,
         protocol=request[1].NAME if whole and request is not None and request[1] is not None and answer else None,
-        fidelity={name: state for name, state in fidelity.items() if state is not Fidelity.WHOLE},
+        fidelity=values.marks(fidelity),
     )

@@ -83,7 +83,7 @@ def _read_agent_run(span: RawSpan) -> RunRecord:
         output=(answered,) if answered["parts"] else (),
         status=values.status_of(error),
         error=error,
-        fidelity=_marks(fidelity),
+        fidelity=values.marks(fidelity),
     )
 
 
@@ -110,7 +110,7 @@ def _read_workflow_run(span: RawSpan) -> RunRecord:
         result=result,
         status=values.status_of(error),
         error=error,
-        fidelity=_marks(fidelity),
+        fidelity=values.marks(fidelity),
     )
 
 
@@ -162,7 +162,7 @@ def _read_model(span: RawSpan) -> ModelRecord | None:
         raw_request=None,
         raw_response=None,
         continues=not gathered["first"],
-        fidelity=_marks(fidelity),
+        fidelity=values.marks(fidelity),
     )
 
 
@@ -223,7 +223,7 @@ def _read_tool(span: RawSpan, kind: ToolKind) -> ToolRecord:
         description=values.text(attributes, "gen_ai.tool.description"),
         status=values.status_of(error),
         error=error,
-        fidelity=_marks(fidelity),
+        fidelity=values.marks(fidelity),
     )
 
 
@@ -247,7 +247,3 @@ def _error(span: RawSpan, category: ErrorCategory) -> Error | None:
 
 def _state(state: Fidelity, *said: Any) -> Fidelity:
     return losses.graver(state, losses.state(list(said)))
-
-
-def _marks(fidelity: dict[str, Fidelity]) -> dict[str, Fidelity]:
-    return {field: state for field, state in fidelity.items() if state is not Fidelity.WHOLE}

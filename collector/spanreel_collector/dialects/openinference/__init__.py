@@ -117,7 +117,7 @@ def _read_model(span: RawSpan, cut_at: int | None) -> ModelRecord:
         agent=Agent(values.text(attributes, "gen_ai.agent.name")),
         error=error,
         status=values.status_of(error),
-        fidelity={field: state for field, state in fidelity.items() if state is not Fidelity.WHOLE},
+        fidelity=values.marks(fidelity),
     )
 
 

@@ -40,7 +40,7 @@ def read_run(span: RawSpan, kind: str, cut_at: int | None) -> RunRecord:
         status=values.status_of(error),
         error=error,
         outermost_only=kind == "CHAIN" or _is_node(span),
-        fidelity={field: state for field, state in fidelity.items() if state is not Fidelity.WHOLE},
+        fidelity=values.marks(fidelity),
     )
 
 

@@ -42,7 +42,7 @@ def read_tool(span: RawSpan, cut_at: int | None) -> ToolRecord:
         description=values.text(span.attributes, "tool.description"),
         status=values.status_of(error),
         error=error,
-        fidelity={field: state for field, state in fidelity.items() if state is not Fidelity.WHOLE},
+        fidelity=values.marks(fidelity),
     )
 
 
@@ -81,7 +81,7 @@ def read_retriever(span: RawSpan, cut_at: int | None) -> ToolRecord:
         kind=ToolKind.RETRIEVER,
         status=values.status_of(error),
         error=error,
-        fidelity={field: state for field, state in fidelity.items() if state is not Fidelity.WHOLE},
+        fidelity=values.marks(fidelity),
     )
 
 
