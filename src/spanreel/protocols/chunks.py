@@ -109,7 +109,41 @@ class Chunks:
         self._times = []
 
 
-def unroll(chunk: Sequence[Json], hidden: Sequence[Hidden]) -> list[Hidden]:
+def read_back(
+    chunks: Sequence[list[Json]],
+    read: Callable[[list[Json], Mapping[str, Fields]], tuple[Fields, list[Json]] | None],
+    kind_of: Callable[[Fields], str],
+) -> list[Hidden] | None:
+    """The events of a record; None where a chunk says none.
+
+    ``read(written, before)`` undoes what the record was written with: it gives the event and what stands around it.
+    ``before`` are the last events by kind.
+    """
+    hidden: list[Hidden] = []
+    before: dict[str, Fields] = {}
+    for chunk in chunks:
+        match chunk:
+            case [int() | float() as time, {"$event": dict() as described}]:
+                hidden.append((float(time), described, None))
+                continue
+            case [_, {"$repeats": _}]:
+                repeats = _unroll(chunk, hidden)
+                if not repeats:
+                    return None
+                hidden += repeats
+            case [int() | float() as time, *written]:
+                found = read(written, before)
+                if found is None:
+                    return None
+                fields, around = found
+                hidden.append((float(time), fields, around))
+            case _:
+                return None
+        before[kind_of(hidden[-1][1])] = hidden[-1][1]
+    return hidden
+
+
+def _unroll(chunk: Sequence[Json], hidden: Sequence[Hidden]) -> list[Hidden]:
     """The events that a chunk of repeats stands for, after those before them; none where it says no such thing."""
     if not hidden or hidden[-1][2] is None:
         return []

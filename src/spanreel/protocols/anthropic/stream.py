@@ -16,7 +16,7 @@ from spanreel.protocols.anthropic.answers import read_body, write_body, write_fa
 from spanreel.protocols.anthropic.blocks import read_input
 from spanreel.protocols.anthropic.events import DELTA, Hider, Joined, Positions, spots
 from spanreel.protocols.anthropic.synthesis import cut
-from spanreel.protocols.chunks import Chunks, Hidden, unroll
+from spanreel.protocols.chunks import Chunks, Hidden, read_back
 from spanreel.protocols.openai_errors import write_error
 from spanreel.protocols.repeats import Fields, Item, Repeats, read, said
 from spanreel.protocols.residue import EXACT, overlay, residue, same, write_arguments, write_json
@@ -88,31 +88,24 @@ def _write(hidden: Fields, before: Fields | None) -> list[Json]:
 
 def _restore(answer: Answer) -> list[Event] | None:
     """The events that chunks record; None where there are none, or they do not add up to the answer (any more)."""
-    previous: Fields = {"type": DELTA}
     positions = Positions()
     forms: dict[int, Json] = {}
-    hidden: list[Hidden] = []
-    for chunk in answer.chunks:
-        match chunk:
-            case [int() | float() as time, {"$event": dict() as described}]:
-                hidden.append((float(time), described, None))
-            case [_, {"$repeats": _}]:
-                if not (repeats := unroll(chunk, hidden)):
-                    return None
-                hidden += repeats
-                previous = hidden[-1][1]
-            case [int() | float() as time, str() as kind, dict() as fields, *added]:
+
+    def read_event(written: list[Json], before: Mapping[str, Fields]) -> tuple[Fields, list[Json]] | None:
+        match written:
+            case [str() as kind, dict() as fields, *added]:
                 if kind == DELTA:
-                    event = previous = overlay(previous, fields)
+                    event = overlay(before.get(DELTA, {"type": DELTA}), fields)
                 else:
                     event = {**({"type": kind} if kind else {}), **fields}
                 position, form = positions.find(event), event.pop(EXACT, None)
                 if position is not None and form is not None:
                     forms[position] = form
-                hidden.append((float(time), event, added))
-            case _:
-                return None
-    return _show(hidden, write_body(answer), _inputs(answer, forms)) if answer.chunks else None
+                return event, added
+        return None
+
+    hidden = read_back(answer.chunks, read_event, kind_of)
+    return _show(hidden, write_body(answer), _inputs(answer, forms)) if hidden else None
 
 
 def _show(

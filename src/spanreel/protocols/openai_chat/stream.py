@@ -16,7 +16,7 @@ import pydantic_core
 
 from spanreel.model import Answer, Json
 from spanreel.point import Piece
-from spanreel.protocols.chunks import REPEATS, Chunks, Hidden, unroll
+from spanreel.protocols.chunks import REPEATS, Chunks, read_back
 from spanreel.protocols.openai_chat.answers import read_body, write_body
 from spanreel.protocols.openai_chat.hiding import Shown, hide
 from spanreel.protocols.openai_chat.joined import Joined
@@ -85,7 +85,7 @@ def _record(items: Sequence[Item], joined: Joined, body: Mapping[str, Json]) -> 
     lists = [place for place, entries in joined.lists.items() if same(find(choices, place), entries)]
     whole = frozenset([*texts, *lists])
     positions = Positions()
-    chunks = Chunks(lambda hidden, before: [_difference(hidden, before or {})], spots, lambda _: "")
+    chunks = Chunks(lambda hidden, before: [_difference(hidden, before or {})], spots, _kind_of)
     for item in items:
         if isinstance(item, Repeats):
             chunks.repeats(item)
@@ -103,22 +103,9 @@ def _record(items: Sequence[Item], joined: Joined, body: Mapping[str, Json]) -> 
 
 def _restore(chunks: Sequence[list[Json]], body: Mapping[str, Json]) -> list[Event] | None:
     """The events that chunks record; None where there are none, or they do not add up to the answer (any more)."""
-    hidden: list[Hidden] = []
-    previous: Fields = {}
-    for chunk in chunks:
-        match chunk:
-            case [int() | float() as time, {"$event": dict() as described}]:
-                hidden.append((float(time), described, None))
-            case [_, {"$repeats": _}]:
-                if not (repeats := unroll(chunk, hidden)):
-                    return None
-                hidden += repeats
-                previous = hidden[-1][1]
-            case [int() | float() as time, dict() as fields, *added]:
-                previous = _undo_difference(fields, previous)
-                hidden.append((float(time), previous, added))
-            case _:
-                return None
+    hidden = read_back(chunks, _read_back, _kind_of)
+    if hidden is None:
+        return None
     ours = [fields for _, fields, added in hidden if added is not None]
     shown = Shown(body, (choice for fields in ours for choice in fields.get("choices", ())))
     joined = Joined()
@@ -133,6 +120,18 @@ def _restore(chunks: Sequence[list[Json]], body: Mapping[str, Json]) -> list[Eve
         else:
             events.append(rebuild(time, recorded))
     return events if chunks and same(joined.body().get("choices"), body.get("choices")) else None
+
+
+def _kind_of(_: Fields) -> str:
+    """Chunks are all of one kind."""
+    return ""
+
+
+def _read_back(written: list[Json], before: Mapping[str, Fields]) -> tuple[Fields, list[Json]] | None:
+    match written:
+        case [dict() as fields, *added]:
+            return _undo_difference(fields, before.get("", {})), added
+    return None
 
 
 def _difference(chunk: Mapping[str, Json], previous: Mapping[str, Json]) -> dict[str, Json]:

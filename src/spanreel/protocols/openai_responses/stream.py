@@ -13,7 +13,7 @@ from typing import Final
 
 from spanreel.model import Answer, Json
 from spanreel.point import Piece
-from spanreel.protocols.chunks import Chunks, Hidden, each, unroll
+from spanreel.protocols.chunks import Chunks, each, read_back
 from spanreel.protocols.openai_errors import write_error
 from spanreel.protocols.openai_responses.answers import read_body, write_body
 from spanreel.protocols.openai_responses.events import Hider, Joined, find, spots
@@ -84,23 +84,9 @@ def _write(hidden: Fields, before: Fields | None) -> list[Json]:
 
 def _restore(chunks: Sequence[list[Json]], body: Mapping[str, Json]) -> list[Event] | None:
     """The events that chunks record; None where there are none, or they do not add up to the answer (any more)."""
-    previous: dict[str, Fields] = {}
-    hidden: list[Hidden] = []
-    for chunk in chunks:
-        match chunk:
-            case [int() | float() as time, {"$event": dict() as described}]:
-                hidden.append((float(time), described, None))
-            case [_, {"$repeats": _}]:
-                if not (repeats := unroll(chunk, hidden)):
-                    return None
-                hidden += repeats
-                previous[kind_of(hidden[-1][1])] = hidden[-1][1]
-            case [int() | float() as time, str() as kind, dict() as fields, *added]:
-                before = previous.get(kind, {"type": kind})
-                previous[kind] = {**overlay(_plain(before), _plain(fields)), **_objects(fields)}
-                hidden.append((float(time), previous[kind], added))
-            case _:
-                return None
+    hidden = read_back(chunks, _read_back, kind_of)
+    if hidden is None:
+        return None
     hider = Hider(body)
     hider.count(fields for _, fields, around in hidden if around is not None)
     joined = Joined()
@@ -113,6 +99,14 @@ def _restore(chunks: Sequence[list[Json]], body: Mapping[str, Json]) -> list[Eve
         else:
             events.append(rebuild(time, recorded))
     return events if chunks and same(joined.body().get("output", []), body.get("output", [])) else None
+
+
+def _read_back(written: list[Json], before: Mapping[str, Fields]) -> tuple[Fields, list[Json]] | None:
+    match written:
+        case [str() as kind, dict() as fields, *added]:
+            known = before.get(kind, {"type": kind})
+            return {**overlay(_plain(known), _plain(fields)), **_objects(fields)}, added
+    return None
 
 
 def _plain(fields: Mapping[str, Json]) -> dict[str, Json]:
