@@ -22,7 +22,7 @@ from spanreel.presets import DEFAULT, make_policy
 from spanreel.rules import Form, Rule
 from spanreel.settings import Settings
 from spanreel.tool_places import attribute_places, calls_in
-from spanreel.walk import Places, Walk, examine, examine_name, examine_text, examine_under
+from spanreel.walk import WORD, Places, Walk, examine, examine_name, examine_text, examine_under, is_harmless_scalar
 
 if TYPE_CHECKING:  # the collector redacts too, and knows nothing of OpenTelemetry
     from opentelemetry.util.types import AttributeValue
@@ -41,10 +41,6 @@ __all__ = [
     "redact_text",
 ]
 
-_WORD: Final = 64
-_LONG_NUMBER: Final = 10**12
-"""Whole numbers from here on may be a card's or an account's."""
-_PLAIN: Final = frozenset({float, bool, type(None)})
 _JSON_VALUES: Final = frozenset(
     {
         conventions.TOOL_CALL_ARGUMENTS,
@@ -110,12 +106,9 @@ def redact_attributes(attributes: Mapping[str, AttributeValue], policy: Policy =
 
 def _is_examined_quickly(name: str, value: Any, policy: Policy) -> bool:
     """Whether nothing is to be redacted, told by what is known of the name and of short values: most of a span."""
-    kind = type(value)
     if not _says_nothing(name, policy):
         return False
-    if kind is int:
-        return bool(-_LONG_NUMBER < value < _LONG_NUMBER)
-    return kind in _PLAIN or (kind is str and len(value) <= _WORD and _is_clean(value, policy))
+    return is_harmless_scalar(value) or (type(value) is str and len(value) <= WORD and _is_clean(value, policy))
 
 
 @functools.lru_cache(4096)

@@ -23,7 +23,8 @@ from spanreel.tool_places import tool_places
 
 Places = tuple[Place[Decision], ...]
 
-_WORD: Final = 64
+WORD: Final = 64
+"""Characters of texts that are few, and come again and again."""
 _SHORT: Final = 400
 _FLAG: Final = "-"
 _LONG_NUMBER: Final = 10**12
@@ -50,11 +51,11 @@ class Walk:
 
 def examine(value: Any, walk: Walk, places: Places = (), name: str = "") -> Any:
     """The value as it may leave; ``places`` are those inside it, ``name`` is what it stands under."""
-    kind = type(value)
-    if kind in _PLAIN:
+    if is_harmless_scalar(value):
         return value
+    kind = type(value)
     if kind is int:
-        return value if -_LONG_NUMBER < value < _LONG_NUMBER else _number(value, walk)
+        return _number(value, walk)
     if kind is dict:
         return _mapping(value, walk, places)
     if kind is str:
@@ -76,6 +77,12 @@ def examine(value: Any, walk: Walk, places: Places = (), name: str = "") -> Any:
     if isinstance(value, Sequence):
         return _sequence(value, walk, places, name)
     return value
+
+
+def is_harmless_scalar(value: Any) -> bool:
+    """Whether a value is no text, and no number long enough to be somebody's."""
+    kind = type(value)
+    return kind in _PLAIN or (kind is int and bool(-_LONG_NUMBER < value < _LONG_NUMBER))
 
 
 def examine_under(name: Any, value: Any, walk: Walk, places: Places = ()) -> Any:
@@ -206,7 +213,7 @@ def _prose(text: str, walk: Walk, places: Places, name: str) -> Any:
 
 def _is_harmless(text: str, walk: Walk) -> bool:
     """Whether a string of a JSON text in which something stands is neither a secret nor the name of one."""
-    return _is_harmless_word(text, walk.policy) if len(text) < _WORD else _leaves(text, walk)
+    return _is_harmless_word(text, walk.policy) if len(text) < WORD else _leaves(text, walk)
 
 
 def _leaves(text: str, walk: Walk) -> bool:
