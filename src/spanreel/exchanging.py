@@ -39,7 +39,7 @@ def send(client: ClientPoint, wrapped: Any, args: tuple[Any, ...], kwargs: dict[
             response = exchange.answer()
             if response is None:
                 with exchange.sending():
-                    response = wrapped(*args, **kwargs) if exchange.given is None else wrapped(**exchange.given)
+                    response = exchange.send(wrapped, args, kwargs)
             elif not exchange.arguments.get("stream"):
                 response.read()
         except BaseException as error:
@@ -59,8 +59,7 @@ async def send_async(client: ClientPoint, wrapped: Any, args: tuple[Any, ...], k
             response = exchange.answer()
             if response is None:
                 with exchange.sending():
-                    sent = wrapped(*args, **kwargs) if exchange.given is None else wrapped(**exchange.given)
-                    response = await sent
+                    response = await exchange.send(wrapped, args, kwargs)
             elif not exchange.arguments.get("stream"):
                 await response.aread()
         except BaseException as error:
@@ -153,6 +152,10 @@ class Exchange:
     def sending(self) -> AbstractContextManager[None]:
         """Around the sending itself; in a replay that has let the model be asked, the network is open to it."""
         return _NOTHING if self.player is None else self.crossing.opened()
+
+    def send(self, wrapped: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call the client's own `send`, with what a replay gives in the place of what the program asked to send."""
+        return wrapped(*args, **kwargs) if self.given is None else wrapped(**self.given)
 
     def _tell_live(self, player: Player) -> None:
         """Let the replay hear of the end of what it has let through."""
