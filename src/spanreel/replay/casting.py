@@ -31,12 +31,6 @@ class Role:
         return self.run.path if self.run is not None else self.scope.label
 
     @property
-    def principal(self) -> str | None:
-        """The model that the run's first turn asked when it was recorded."""
-        turns = [turn.model_call for run in self.scope.runs for turn in run.turns if turn.model_call is not None]
-        return turns[0].model if turns else None
-
-    @property
     def recorded_id(self) -> str | None:
         """The recorded run's id."""
         return self.run.id if self.run is not None else None

@@ -69,6 +69,11 @@ class Settings(_Frozen):
     parallel_tool_calls: Annotated[bool, Field(strict=True)] | None = None
     response_format: dict[str, JsonValue] | None = None
 
+    @property
+    def given(self) -> dict[str, Json]:
+        """The settings that are set."""
+        return {name: value for name, value in self.model_dump(mode="json").items() if value is not None}
+
 
 class ToolDefinition(_Frozen):
     """A tool as it is offered to the model."""
@@ -159,7 +164,7 @@ class Changes(_Frozen):
 
 
 def _said(override: Override) -> list[str]:
-    given = {name: value for name, value in override.settings.model_dump(mode="json").items() if value is not None}
+    given = override.settings.given
     said = [f"model {override.model}"] if override.model else []
     said += [f"requests go to {override.base_url}"] if override.base_url else []
     said += ["other instructions"] if override.instructions is not None else []
@@ -279,7 +284,7 @@ def url_of(overrides: Sequence[Override], url: str) -> str:
 
 
 def _changed(override: Override, request: Request) -> Request:
-    given = {name: value for name, value in override.settings.model_dump(mode="json").items() if value is not None}
+    given = override.settings.given
     # What was kept of a setting's own form must not beat what takes its place.
     changed = replace(
         request,

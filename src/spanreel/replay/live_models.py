@@ -30,7 +30,7 @@ class LiveModels:
         if not self.changes.touches_models:
             return None
         path = role.path if role.run is not None else ROOT
-        overrides = overrides_of(self.changes, path, read.model, role.principal)
+        overrides = overrides_of(self.changes, path, read.model, role.scope.principal)
         changed, url = apply(overrides, read), url_of(overrides, request.url)
         is_same = changed == read and url == request.url
         if is_same and root not in self.live and not self._is_forked(path, role, read):

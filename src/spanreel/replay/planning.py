@@ -82,13 +82,12 @@ def _said(choice: Choice, *, writes: bool) -> str:
 def _calls(scope: Scope, changes: Changes, live: set[str]) -> Iterator[str]:
     """What answers each recorded call, should it come again."""
     turn = 0
-    principal = next((slot.call.model for slot in scope.models), None)
     path = ROOT if scope.label == OUTSIDE else scope.label
     root = path.partition("/")[0]
     for slot in sorted(scope.slots, key=lambda one: one.started or ("~", "")):
         if isinstance(slot, ModelSlot):
             forked = changes.from_turn is not None and path == ROOT and turn >= changes.from_turn
-            touched = bool(overrides_of(changes, path, slot.call.model, principal)) or changes.input is not None
+            touched = bool(overrides_of(changes, path, slot.call.model, scope.principal)) or changes.input is not None
             if touched or forked:
                 live.add(root)
             turn += 1

@@ -227,7 +227,8 @@ class SessionPlayer:
         if ways:
             arguments = snapshot(arguments).value
         placed = [redact_tool_arguments(redact, request.name, arguments) for redact in ways] or [arguments]
-        choice = FROM_HISTORY if runs else choose(self._policies, request.name, canonical_arguments(placed[0]))
+        given = canonical_arguments(placed[0])
+        choice = FROM_HISTORY if runs else choose(self._policies, request.name, given)
         with self._lock:
             self._check(run)
             apart = self._is_apart(run.id if run is not None else None)
@@ -243,7 +244,7 @@ class SessionPlayer:
                 assert isinstance(slot, ToolSlot)
                 self._casting.let_through(run, request, slot)
                 return None
-            asked = Asked(request, canonical_arguments(placed[0]), choice, self._writes(request), found, event)
+            asked = Asked(request, given, choice, self._writes(request), found, event)
             return self._answer_tool(run, role, asked)
 
     def _live_tool(self, request: ToolRequest, choice: Choice, *, apart: bool) -> LiveTool:

@@ -192,6 +192,12 @@ class Scope:
     """How many model calls the live run has made here."""
 
     @property
+    def principal(self) -> str | None:
+        """The model that the first turn asked."""
+        turns = (turn.model_call for run in self.runs for turn in run.turns if turn.model_call is not None)
+        return next((call.model for call in turns), None)
+
+    @property
     def slots(self) -> list[Slot]:
         """All its calls, the model's first."""
         return [*self.models, *self.tools]
