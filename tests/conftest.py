@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -20,6 +22,15 @@ ROOT = Path(__file__).resolve().parent.parent
 CASES_ABSENT = "shared cases not here"
 PERMITTED_SKIPS = (CASES_ABSENT,)
 """How the reason of a skip may begin in CI. Any other skipped test is a promise not kept, and fails the run."""
+
+
+KINDS = ("hand_written", "openai_agents", "langgraph", "pydantic_ai")
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> Any:
+    """One kind of agent after the other, as `kinds` makes them; imported here, since not every environment has all."""
+    return getattr(importlib.import_module("kinds"), request.param)
 
 
 def cases(name: str) -> Path:

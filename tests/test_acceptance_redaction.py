@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import kinds
 import spanreel
-from kinds import KINDS, Scene, calls, hand_written, record, script
+from acceptance import case
+from kinds import Kind, Scene, calls, hand_written, record, script
 from spanreel.errors import ReplayRefused
 from spanreel.model import Fidelity
 from spanreel.redaction import make_policy
@@ -21,10 +22,10 @@ from spanreel.session import Session, write_session
 from spanreel_collector.convert import convert_files
 from wire_server import completion
 
-Kind = Callable[[Scene], str]
-
 JANE = "jane.doe" + "@example.org"
 JOHN = "john.roe" + "@example.org"
+
+NOTHING = {"type": "object", "properties": {}}
 
 ran: list[str] = []
 
@@ -32,11 +33,6 @@ ran: list[str] = []
 @pytest.fixture(autouse=True)
 def _nothing_ran() -> None:
     ran.clear()
-
-
-@pytest.fixture(params=KINDS, ids=lambda kind: kind.__name__)
-def kind(request: pytest.FixtureRequest) -> Any:
-    return request.param
 
 
 def find(email: str) -> dict[str, Any]:
@@ -60,17 +56,14 @@ def about(email: str) -> Scene:
 
 
 def play(session: Session, kind: Kind, scene: Scene, **more: Any) -> Report:
-    """Replay an agent; its report, with nothing run and nothing asked."""
+    """Replay an agent with consent to what is redacted; its report, with nothing run, reached or asked."""
     ran.clear()
-    scene.asked.clear()
-    with spanreel.replay(session, check=False, serve_redacted=True, **more) as playing:
-        kind(scene)
-    assert scene.asked == []
+    report = kinds.play(session, kind, scene, serve_redacted=True, **more)
     assert ran == []
-    assert playing.report is not None
-    return playing.report
+    return report
 
 
+@case(15)
 def test_15_the_same_address_matches_though_the_recording_does_not_hold_it(kind: Kind, tmp_path: Path) -> None:
     scene = about(JANE)
     session = record(lambda: kind(scene), tmp_path)
@@ -82,6 +75,7 @@ def test_15_the_same_address_matches_though_the_recording_does_not_hold_it(kind:
     assert (report.model_calls.matched, report.tool_calls.matched) == (3, 2)
 
 
+@case(15)
 def test_15_another_address_misses(kind: Kind, tmp_path: Path) -> None:
     session = record(lambda: kind(about(JANE)), tmp_path)
     report = play(session, kind, about(JOHN))
@@ -90,6 +84,7 @@ def test_15_another_address_misses(kind: Kind, tmp_path: Path) -> None:
     assert JOHN not in to_text(report)
 
 
+@case(15)
 def test_15_answers_that_are_redacted_are_served_with_consent_only(tmp_path: Path) -> None:
     session = record(lambda: hand_written(about(JANE)), tmp_path)
     with pytest.raises(ReplayRefused, match="--serve-redacted") as refused, spanreel.replay(session):
@@ -100,6 +95,7 @@ def test_15_answers_that_are_redacted_are_served_with_consent_only(tmp_path: Pat
     assert any("--serve-redacted" in (reason.remedy or "") for reason in session.replay.reasons)
 
 
+@case(15)
 def test_15_with_another_key_nothing_can_be_said(kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     session = record(lambda: kind(about(JANE)), tmp_path)
     monkeypatch.setenv("SPANREEL_REDACTION_KEY", "another key than that of the tests")
@@ -111,6 +107,7 @@ def test_15_with_another_key_nothing_can_be_said(kind: Kind, tmp_path: Path, mon
     assert play(session, kind, replace(about(JANE), instructions="Be long.")).verdict is Verdict.FAIL
 
 
+@case(15)
 def test_15_an_older_key_of_the_file_is_known_again(
     kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,6 +124,7 @@ def test_15_an_older_key_of_the_file_is_known_again(
     assert play(session, kind, about(JANE), redaction=again).verdict is Verdict.PASS
 
 
+@case(15)
 def test_15_without_any_key_values_are_masked_and_calls_that_differ_in_them_alone_are_not_told_apart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,15 +146,12 @@ def test_15_without_any_key_values_are_masked_and_calls_that_differ_in_them_alon
     assert [call.arguments for run in session.runs for call in run.tool_calls()] == [{"email": "[redacted]"}] * 2
     tool = spanreel.tool()(name)
 
-    @spanreel.run(agent="hand")
+    @spanreel.run(agent="care")
     def calls_in_another_order() -> None:
-        Scene(scene.answer).model().client().chat.completions.create(
-            model="gpt-5",
-            messages=[{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Go."}],
-            tools=[
-                {"type": "function", "function": {"name": "name", "parameters": {"type": "object", "properties": {}}}}
-            ],
-        )
+        messages: list[Any] = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Go."}]
+        offered: Any = {"type": "function", "function": {"name": "name", "parameters": NOTHING}}
+        with scene.client() as client:
+            client.chat.completions.create(model="gpt-5", messages=messages, tools=[offered])
         tool(JOHN)
 
     ran.clear()
@@ -168,7 +163,8 @@ def test_15_without_any_key_values_are_masked_and_calls_that_differ_in_them_alon
     assert any("no key could be kept" in note for note in playing.report.notes)
 
 
-def test_16_arguments_that_were_cut_are_no_identity_and_do_not_share_a_result(tmp_path: Path) -> None:
+@case(16)
+def test_16_arguments_that_were_cut_are_no_identity_and_do_not_share_a_result(kind: Kind, tmp_path: Path) -> None:
     def store(text: str) -> int:
         ran.append("store")
         return len(ran)
@@ -177,22 +173,23 @@ def test_16_arguments_that_were_cut_are_no_identity_and_do_not_share_a_result(tm
     asked = calls(("call_1", "store", {"text": f"{long}one"}), ("call_2", "store", {"text": f"{long}two"}))
     scene = Scene(script(asked, completion("Stored.")), [store])
     settings = replace(spanreel.read_settings(), max_value_bytes=2048)
-    session = record(lambda: hand_written(scene), tmp_path, settings=settings)
+    session = record(lambda: kind(scene), tmp_path, settings=settings)
     first, second = [call for run in session.runs for call in run.tool_calls()]
     assert first.fidelity["arguments"] is second.fidelity["arguments"] is Fidelity.TRUNCATED
     assert first.arguments == second.arguments
     assert not session.replay.eligible
     assert any("arguments truncated" in reason.reason for reason in session.replay.reasons)
-    report = play(session, hand_written, scene)
+    report = play(session, kind, scene)
     assert report.verdict is Verdict.INCONCLUSIVE
     assert report.tool_calls.matched == 0
     assert any("tool call 1 of root ('store'), tool call 2 of root ('store')" in note for note in report.notes)
 
 
-def test_16_a_call_that_lost_attributes_on_the_way_is_listed_and_never_matched(tmp_path: Path) -> None:
+@case(16)
+def test_16_a_call_that_lost_attributes_on_the_way_is_listed_and_never_matched(kind: Kind, tmp_path: Path) -> None:
     scene = Scene(script(completion("Hi.")))
-    session = record(lambda: hand_written(scene), tmp_path)
-    assert play(session, hand_written, scene).verdict is Verdict.PASS
+    session = record(lambda: kind(scene), tmp_path)
+    assert play(session, kind, scene).verdict is Verdict.PASS
     file = tmp_path / "traces.jsonl"
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     for span in [span for line in lines for one in line["resourceSpans"] for span in one["scopeSpans"][0]["spans"]]:
@@ -202,7 +199,7 @@ def test_16_a_call_that_lost_attributes_on_the_way_is_listed_and_never_matched(t
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
     (lossy,) = convert_files([str(file)]).sessions
     assert not lossy.replay.eligible
-    report = play(lossy, hand_written, scene)
+    report = play(lossy, kind, scene)
     assert report.verdict is Verdict.INCONCLUSIVE
     assert report.model_calls.matched == 0
     assert any("model call 1 of root" in note for note in report.notes)

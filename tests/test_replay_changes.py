@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import openai
 import pytest
 
 import spanreel
-from kinds import KINDS, Scene, calls, hand_written, record, script
+from kinds import Kind, Scene, calls, hand_written, record, script
 from spanreel import testing
 from spanreel.errors import ReplayRefused
 from spanreel.replay.changes import Changes, Override, apply, from_options, parse_changes, read_changes
@@ -20,19 +19,12 @@ from spanreel.replay.verdict import Report, Verdict
 from spanreel.session import Session
 from wire_server import completion
 
-Kind = Callable[[Scene], str]
-
 ran: list[str] = []
 
 
 @pytest.fixture(autouse=True)
 def _nothing_ran() -> None:
     ran.clear()
-
-
-@pytest.fixture(params=KINDS, ids=lambda kind: kind.__name__)
-def kind(request: pytest.FixtureRequest) -> Any:
-    return request.param
 
 
 def status(order: str) -> str:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import spanreel
-from kinds import KINDS, Scene, calls, record, script
+from kinds import Kind, Scene, calls, record, script
 from spanreel.errors import ReplayRefused
 from spanreel.replay.changes import parse_changes
 from spanreel.replay.tool_policies import NormalForm, ToolPolicies, choose, normalised
@@ -18,19 +17,12 @@ from spanreel.replay.verdict import Report, Verdict
 from spanreel.session import Session, write_session
 from wire_server import completion
 
-Kind = Callable[[Scene], str]
-
 ran: list[str] = []
 
 
 @pytest.fixture(autouse=True)
 def _nothing_ran() -> None:
     ran.clear()
-
-
-@pytest.fixture(params=KINDS, ids=lambda kind: kind.__name__)
-def kind(request: pytest.FixtureRequest) -> Any:
-    return request.param
 
 
 def search(query: str) -> str:
