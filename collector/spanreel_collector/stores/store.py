@@ -254,7 +254,10 @@ class Store(Protocol):
         ...
 
     def segments(self, tenant: str, traces: frozenset[bytes]) -> Iterator[tuple[int, Segment]]:
-        """What is kept of traces, in the order of arrival, each with its mark."""
+        """What is kept of traces, in the order of arrival, each with its mark.
+
+        ``items`` are those that were new when it came. The body of a segment that was known in part has the others too.
+        """
         ...
 
     def heads(self, tenant: str, sessions: frozenset[str]) -> Mapping[str, tuple[int, bytes]]:

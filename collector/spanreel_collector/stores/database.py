@@ -1,0 +1,369 @@
+"""A store on a database: all that SQLite and PostgreSQL do alike. What they do differently is an `Engine`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, Final, Protocol
+
+from spanreel_collector.stores import saving
+from spanreel_collector.stores.finding import Conditions, add_conditions, asked_facets, find_sql, write_cursor
+from spanreel_collector.stores.rows import (
+    FACETS,
+    Rows,
+    chunks,
+    key_of,
+    pack,
+    places,
+    read_summary,
+    unpack,
+    unpack_items,
+)
+from spanreel_collector.stores.store import (
+    Appended,
+    Derived,
+    Filter,
+    Order,
+    Page,
+    Pending,
+    Receipt,
+    Refusal,
+    Report,
+    Revision,
+    Segment,
+    Size,
+    Summary,
+)
+from spanreel_collector.stores.words import split_words
+
+RARE: Final = 2000
+"""So many sessions are looked up and sorted; where more fit, the list in its order is walked until a page is full."""
+_AT_ONCE: Final = 4_000_000
+"""Bytes of segments read together."""
+
+# A session of which something came that was not read yet is as old as that.
+_OLD: Final = (
+    "s.arrived < ? AND NOT EXISTS (SELECT 1 FROM session_trace l JOIN trace t ON t.tenant = l.tenant "
+    "AND t.trace = l.trace WHERE l.tenant = s.tenant AND l.session = s.id AND t.last >= ?)"
+)
+_OLD_SESSIONS: Final = f"SELECT s.arrived, s.tenant, s.id FROM session s WHERE {_OLD} ORDER BY s.arrived LIMIT ?"
+_OLD_TRACES: Final = "SELECT last, tenant, trace FROM trace WHERE alone = 1 AND last < ? ORDER BY last LIMIT ?"
+
+
+class Engine(Protocol):
+    """What is one database's own: connections, transactions, taking in, text search, the disk."""
+
+    def reading(self) -> AbstractContextManager[Rows]:
+        """A transaction that sees one state, and writes nothing."""
+        ...
+
+    def writing(self) -> AbstractContextManager[Rows]:
+        """A transaction that is committed at the end of the block, or undone."""
+        ...
+
+    def append(self, segments: Sequence[Segment], refusals: Sequence[Refusal], now: int) -> Appended:
+        """As `Store.append`."""
+        ...
+
+    def lock(self, rows: Rows, tenant: str) -> None:
+        """One at a time changes the sessions of a tenant."""
+        ...
+
+    skip_claimed: str
+    """What keeps a claim from waiting for another, at the end of its query."""
+
+    def index_text(self, rows: Rows, number: int, text: str | None) -> None:
+        """As `saving.IndexText`."""
+        ...
+
+    def add_words(self, rows: Rows, conditions: Conditions, words: Sequence[str]) -> None:
+        """Ask for sessions with all these words, the last perhaps not whole; few of them make the conditions rare."""
+        ...
+
+    def scrub(self) -> None:
+        """See that nothing is left on the disk of what was erased."""
+        ...
+
+    def size(self, rows: Rows) -> tuple[int, int, Mapping[str, int]]:
+        """Bytes in use, bytes taken, bytes of each table."""
+        ...
+
+    def upkeep(self) -> None:
+        """As `Store.upkeep`."""
+        ...
+
+    def close(self) -> None:
+        """As `Store.close`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseStore:
+    """A `Store` on an engine."""
+
+    engine: Engine
+    clock: Callable[[], int] = time.time_ns
+
+    # -- taking in -----------------------------------------------------------------------------------------------------
+
+    def append(self, segments: Sequence[Segment], refusals: Sequence[Refusal] = ()) -> Appended:
+        """See `Store`."""
+        return self.engine.append(segments, refusals, self.clock())
+
+    def refusals(self, tenant: str, limit: int = 100) -> tuple[Refusal, ...]:
+        """See `Store`."""
+        sql = "SELECT tenant, at, place, reason FROM refusal WHERE tenant = ? ORDER BY number DESC LIMIT ?"
+        with self.engine.reading() as rows:
+            return tuple(Refusal(*row) for row in rows.all(sql, (tenant, limit)))
+
+    # -- making sessions -----------------------------------------------------------------------------------------------
+
+    def claim(self, quiet_since: int, until: int, limit: int) -> tuple[Pending, ...]:
+        """See `Store`."""
+        sql = (
+            "UPDATE trace SET claimed = ? WHERE (tenant, trace) IN (SELECT tenant, trace FROM trace WHERE done < mark "
+            f"AND last <= ? AND claimed <= ? ORDER BY last LIMIT ? {self.engine.skip_claimed}) "
+            "RETURNING tenant, trace, mark, first, last"
+        )
+        with self.engine.writing() as rows:
+            found = rows.all(sql, (until, quiet_since, self.clock(), limit))
+        return tuple(sorted((Pending(*row) for row in found), key=lambda one: (one.last, one.tenant, one.trace)))
+
+    def related(self, tenant: str, names: frozenset[str]) -> frozenset[bytes]:
+        """See `Store`."""
+        return frozenset(self._each(tenant, "SELECT trace FROM name WHERE tenant = ? AND name", map(key_of, names)))
+
+    def names(self, tenant: str, traces: frozenset[bytes]) -> frozenset[str]:
+        """See `Store`."""
+        return frozenset(self._each(tenant, "SELECT name FROM name WHERE tenant = ? AND trace", traces))
+
+    def segments(self, tenant: str, traces: frozenset[bytes]) -> Iterator[tuple[int, Segment]]:
+        """See `Store`. No transaction is open between two segments: whoever reads may take their time."""
+        found: list[tuple[int, bytes, int]] = []
+        with self.engine.reading() as rows:
+            for some in chunks(sorted(traces)):
+                which = f"WHERE tenant = ? AND trace IN {places(some)}"
+                found += rows.all(f"SELECT mark, trace, LENGTH(body) FROM segment {which}", (tenant, *some))
+        before = 0
+
+        def batch(one: tuple[int, bytes, int]) -> int:
+            nonlocal before
+            before += one[2] + _AT_ONCE // 100
+            return before // _AT_ONCE
+
+        for _, group in groupby(sorted(found), key=batch):
+            wanted = [(trace, mark) for mark, trace, _ in group]
+            sql = (
+                "SELECT mark, trace, signal, items, body, size FROM segment WHERE tenant = ? "
+                f"AND (trace, mark) IN (VALUES {', '.join('(?, ?)' for _ in wanted)})"
+            )
+            with self.engine.reading() as rows:
+                read = rows.all(sql, (tenant, *(value for one in wanted for value in one)))
+            for mark, trace, signal, items, body, size in sorted(read):
+                yield mark, Segment(tenant, trace, signal, unpack_items(items), body, size)
+
+    def heads(self, tenant: str, sessions: frozenset[str]) -> Mapping[str, tuple[int, bytes]]:
+        """See `Store`."""
+        heads: dict[str, tuple[int, bytes]] = {}
+        with self.engine.reading() as rows:
+            for ids in chunks(sorted(sessions)):
+                sql = (
+                    "SELECT s.id, s.revision, r.document FROM session s JOIN revision r ON r.tenant = s.tenant "
+                    f"AND r.session = s.id AND r.revision = s.revision WHERE s.tenant = ? AND s.id IN {places(ids)}"
+                )
+                found = rows.all(sql, (tenant, *ids))
+                heads.update((session, (revision, unpack(document))) for session, revision, document in found)
+        return heads
+
+    def sessions_of(self, tenant: str, traces: frozenset[bytes]) -> frozenset[str]:
+        """See `Store`."""
+        with self.engine.reading() as rows:
+            return saving.sessions_of(rows, tenant, traces)
+
+    def save(self, derived: Derived) -> None:
+        """See `Store`."""
+        names = {trace: frozenset(map(key_of, names)) for trace, names in derived.names.items()}
+        with self._changing(derived.tenant) as change:
+            saving.save(
+                change, Derived(derived.tenant, derived.marks, names, derived.made, derived.same, derived.reader)
+            )
+
+    def behind(self, reader: str, limit: int) -> tuple[tuple[str, bytes], ...]:
+        """See `Store`."""
+        one = "SELECT tenant, trace FROM trace WHERE reader"
+        with self.engine.reading() as rows:
+            found = rows.all(f"{one} < ? UNION ALL {one} > ? LIMIT ?", (reader, reader, limit))
+        return tuple((tenant, trace) for tenant, trace in found)
+
+    # -- reading -------------------------------------------------------------------------------------------------------
+
+    def find(
+        self, tenant: str, wanted: Filter, order: Order = "started", limit: int = 50, cursor: str | None = None
+    ) -> Page:
+        """See `Store`."""
+        words = split_words(wanted.text or "")
+        if wanted.text and not words and not wanted.text.isspace():
+            return Page((), None)
+        conditions = Conditions(tenant)
+        with self.engine.reading() as rows:
+            for facet in asked_facets(wanted):
+                conditions.rare |= self._facet_count(rows, tenant, facet) <= RARE
+            if words:
+                self.engine.add_words(rows, conditions, words)
+            add_conditions(conditions, wanted)
+            found = rows.all(*find_sql(conditions, order, max(limit, 1), cursor))
+        shown = found[: max(limit, 1)]
+        more = len(found) > len(shown)
+        sessions = tuple(read_summary(summary) for summary, _, _ in shown)
+        return Page(sessions, write_cursor(order, *shown[-1][1:]) if more else None)
+
+    def _facet_count(self, rows: Rows, tenant: str, facet: tuple[str, str]) -> int:
+        sql = "SELECT sessions FROM facet_count WHERE tenant = ? AND kind = ? AND value = ?"
+        return next((int(count) for (count,) in rows.all(sql, (tenant, *facet))), 0)
+
+    def facets(self, tenant: str) -> Mapping[str, tuple[tuple[str, int], ...]]:
+        """See `Store`."""
+        sql = "SELECT kind, value, sessions FROM facet_count WHERE tenant = ?"
+        with self.engine.reading() as rows:
+            found = sorted(rows.all(sql, (tenant,)), key=lambda row: (-row[2], row[1]))
+        return {name: tuple((value, count) for kind, value, count in found if kind == name) for name in FACETS}
+
+    def session(self, tenant: str, session: str, revision: int | None = None) -> tuple[Summary, bytes] | None:
+        """See `Store`."""
+        sql = (
+            "SELECT s.summary, r.document FROM session s JOIN revision r ON r.tenant = s.tenant AND r.session = s.id "
+            f"AND r.revision = {'s.revision' if revision is None else '?'} WHERE s.tenant = ? AND s.id = ?"
+        )
+        asked = () if revision is None else (revision,)
+        with self.engine.reading() as rows:
+            found = rows.all(sql, (*asked, tenant, session))
+        return (read_summary(found[0][0]), unpack(found[0][1])) if found else None
+
+    def revisions(self, tenant: str, session: str) -> tuple[Revision, ...]:
+        """See `Store`."""
+        sql = "SELECT revision, at, reader FROM revision WHERE tenant = ? AND session = ? ORDER BY revision DESC"
+        with self.engine.reading() as rows:
+            return tuple(Revision(*row) for row in rows.all(sql, (tenant, session)))
+
+    def traces_of(self, tenant: str, session: str) -> frozenset[bytes]:
+        """See `Store`."""
+        with self.engine.reading() as rows:
+            return saving.traces_of(rows, tenant, [session])
+
+    def add_report(self, tenant: str, report: Report) -> None:
+        """See `Store`."""
+        sql = (
+            "INSERT INTO report (tenant, id, session, at, verdict, document) VALUES (?, ?, ?, ?, ?, ?) "
+            "ON CONFLICT (tenant, id) DO UPDATE SET session = excluded.session, at = excluded.at, "
+            "verdict = excluded.verdict, document = excluded.document"
+        )
+        values = (key_of(report.id), report.session, report.at, report.verdict, pack(report.document))
+        with self.engine.writing() as rows:
+            rows.run(sql, (tenant, *values))
+
+    def reports(self, tenant: str, session: str) -> tuple[Report, ...]:
+        """See `Store`."""
+        sql = (
+            "SELECT id, session, at, verdict, document FROM report WHERE tenant = ? AND session = ? "
+            "ORDER BY at DESC, id DESC"
+        )
+        with self.engine.reading() as rows:
+            found = rows.all(sql, (tenant, session))
+        return tuple(Report(*rest, unpack(document)) for *rest, document in found)
+
+    # -- keeping house -------------------------------------------------------------------------------------------------
+
+    def erase(self, tenant: str, sessions: frozenset[str]) -> Receipt:
+        """See `Store`. A trace that another session was made of too goes with it; the other stays as it was read."""
+        with self._changing(tenant) as change:
+            receipt = saving.erase(change, sessions)
+        self.engine.scrub()
+        return receipt
+
+    def expire(self, before: int, limit: int) -> Receipt:
+        """See `Store`."""
+        with self.engine.reading() as rows:
+            found = [*rows.all(_OLD_SESSIONS, (before, before, limit)), *rows.all(_OLD_TRACES, (before, limit))]
+        oldest = sorted(found, key=lambda row: (row[0], row[1], str(row[2])))[:limit]
+        receipt = Receipt()
+        for tenant, group in groupby(sorted(oldest, key=lambda row: str(row[1])), key=lambda row: str(row[1])):
+            ids = [row[2] for row in group]
+            with self._changing(tenant) as change:
+                # Once more, under the lock: something may have come meanwhile.
+                sessions = frozenset(
+                    self._still_old(change.rows, tenant, before, [i for i in ids if isinstance(i, str)])
+                )
+                alone = frozenset(
+                    self._still_alone(change.rows, tenant, before, [i for i in ids if isinstance(i, bytes)])
+                )
+                receipt = saving.add(receipt, saving.expire(change, sessions, alone))
+        return receipt
+
+    def _still_old(self, rows: Rows, tenant: str, before: int, ids: Sequence[str]) -> Iterator[str]:
+        for some in chunks(ids):
+            sql = f"SELECT s.id FROM session s WHERE {_OLD} AND s.tenant = ? AND s.id IN {places(some)}"
+            yield from (session for (session,) in rows.all(sql, (before, before, tenant, *some)))
+
+    def _still_alone(self, rows: Rows, tenant: str, before: int, traces: Sequence[bytes]) -> Iterator[bytes]:
+        for some in chunks(traces):
+            sql = f"SELECT trace FROM trace WHERE alone = 1 AND last < ? AND tenant = ? AND trace IN {places(some)}"
+            yield from (trace for (trace,) in rows.all(sql, (before, tenant, *some)))
+
+    def oldest(self) -> int | None:
+        """See `Store`."""
+        sql = "SELECT MIN(arrived) FROM session UNION ALL SELECT MIN(last) FROM trace WHERE alone = 1"
+        with self.engine.reading() as rows:
+            return min((moment for (moment,) in rows.all(sql) if moment is not None), default=None)
+
+    def size(self) -> Size:
+        """See `Store`."""
+        with self.engine.reading() as rows:
+            ((items, traces),) = rows.all("SELECT COALESCE(SUM(items), 0), COUNT(*) FROM trace WHERE items > 0")
+            ((sessions,),) = rows.all("SELECT COUNT(*) FROM session")
+            ((pending,),) = rows.all("SELECT COUNT(*) FROM trace WHERE done < mark")
+            live, disk, tables = self.engine.size(rows)
+        return Size(int(items), traces, sessions, pending, live, disk, tables)
+
+    def upkeep(self) -> None:
+        """See `Store`."""
+        self.engine.upkeep()
+
+    def tenants(self) -> tuple[str, ...]:
+        """See `Store`."""
+        # Each time the next one after, by an index, in the place of reading all keys.
+        sql = " UNION ALL ".join(
+            f"SELECT * FROM (SELECT tenant FROM {table} WHERE tenant > ? ORDER BY tenant LIMIT 1) {table}_next"
+            for table in ("trace", "session", "report", "refusal", "erased")
+        )
+        found: list[str] = []
+        with self.engine.reading() as rows:
+            while after := rows.all(sql, (found[-1] if found else "",) * 5):
+                found.append(min(tenant for (tenant,) in after))
+        return tuple(found)
+
+    def ready(self) -> None:
+        """See `Store`. A row is written, since a disk that is full or read-only can still be read."""
+        sql = "INSERT INTO probe (number, at) VALUES (1, ?) ON CONFLICT (number) DO UPDATE SET at = excluded.at"
+        with self.engine.writing() as rows:
+            rows.run(sql, (self.clock(),))
+
+    def close(self) -> None:
+        """See `Store`."""
+        self.engine.close()
+
+    # -- shared --------------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _changing(self, tenant: str) -> Iterator[saving.Saving]:
+        with self.engine.writing() as rows:
+            self.engine.lock(rows, tenant)
+            yield saving.Saving(rows, tenant, self.clock(), self.engine.index_text)
+
+    def _each(self, tenant: str, sql: str, keys: Any) -> Iterator[Any]:
+        """The first column of what a query finds for many keys."""
+        with self.engine.reading() as rows:
+            for some in chunks(keys):
+                yield from (value for (value,) in rows.all(f"{sql} IN {places(some)}", (tenant, *some)))

@@ -1,0 +1,325 @@
+"""The embedded store: one SQLite file, and no other process.
+
+One connection writes, under a lock; others read beside it (WAL). Another process may use the file at the same time.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Final
+
+from spanreel_collector.stores.database import RARE, DatabaseStore
+from spanreel_collector.stores.finding import Conditions
+from spanreel_collector.stores.migrations import migrate
+from spanreel_collector.stores.rows import Row, Rows, chunks, pack, pack_items, places, storable, unpack
+from spanreel_collector.stores.sqlite_schema import MIGRATIONS
+from spanreel_collector.stores.store import Appended, Refusal, Segment, StoreError
+from spanreel_collector.stores.words import distinct_words
+
+REFUSALS: Final = 1000
+"""So many are kept of a tenant."""
+BUSY: Final = 10.0
+"""Seconds to wait for another process that writes."""
+_IDLE: Final = 8
+_MERGED: Final = 500
+_logger: Final = logging.getLogger(__name__)
+
+
+def open_sqlite(path: Path) -> DatabaseStore:
+    """Open the store in this file, which is made where there is none.
+
+    Raises:
+        StoreError: it cannot be opened now.
+        SettingsError: it is no store of ours, or of a newer release.
+    """
+    return DatabaseStore(SqliteEngine(path))
+
+
+class SqliteRows:
+    """One transaction of a connection."""
+
+    __slots__ = ("_connection",)
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def all(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
+        """See `Rows`."""
+        return self._connection.execute(sql, [storable(value) for value in values]).fetchall()
+
+    def run(self, sql: str, values: Sequence[Any] = ()) -> int:
+        """See `Rows`."""
+        return self._connection.execute(sql, [storable(value) for value in values]).rowcount
+
+    def many(self, sql: str, values: Iterable[Sequence[Any]]) -> None:
+        """See `Rows`."""
+        self._connection.executemany(sql, ([storable(value) for value in row] for row in values))
+
+
+class SqliteEngine:
+    """The `Engine` on a file: its connections, and what is SQLite's own."""
+
+    skip_claimed = ""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._idle: list[sqlite3.Connection] = []
+        self._closed = False
+        with self._telling():
+            self._writer = self._connect()
+            try:
+                _prepare(self._writer)
+                migrate(self.writing, MIGRATIONS, f"the store {str(path)!r}")
+            except BaseException:
+                self._writer.close()
+                raise
+
+    # -- connections ---------------------------------------------------------------------------------------------------
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self._path, timeout=BUSY, isolation_level=None, check_same_thread=False)
+        for pragma in ("synchronous = FULL", "secure_delete = ON", "foreign_keys = ON", "temp_store = MEMORY"):
+            connection.execute(f"PRAGMA {pragma}")
+        connection.execute("PRAGMA cache_size = -32000")
+        connection.execute(f"PRAGMA journal_size_limit = {64 * 2**20}")
+        return connection
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        """What SQLite complains about is a `StoreError`, but for what only we can have done wrong."""
+        try:
+            yield
+        except sqlite3.IntegrityError:
+            raise
+        except sqlite3.Error as error:
+            raise StoreError(f"the store {str(self._path)!r}: {error}") from error
+
+    @contextmanager
+    def reading(self) -> Iterator[Rows]:
+        """See `Engine`. A connection is used by one thread at a time, and by the next when that is done."""
+        with self._telling():
+            try:
+                connection = self._idle.pop()
+            except IndexError:
+                connection = self._connect()
+            try:
+                connection.execute("BEGIN")
+                yield SqliteRows(connection)
+            finally:
+                connection.rollback()
+                # Appending to and popping from a list are atomic.
+                if self._closed or len(self._idle) >= _IDLE:
+                    connection.close()
+                else:
+                    self._idle.append(connection)
+
+    @contextmanager
+    def writing(self) -> Iterator[Rows]:
+        """See `Engine`."""
+        with self._lock, self._telling(), self._transaction():
+            yield SqliteRows(self._writer)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._writer.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._writer.execute("COMMIT")
+        except BaseException:
+            self._writer.rollback()
+            raise
+
+    def close(self) -> None:
+        """See `Store`."""
+        with self._lock:
+            self._closed = True
+            while self._idle:
+                self._idle.pop().close()
+            self._writer.close()
+
+    # -- taking in -----------------------------------------------------------------------------------------------------
+
+    def append(self, segments: Sequence[Segment], refusals: Sequence[Refusal], now: int) -> Appended:
+        """See `Store`."""
+        ordered = sorted(segments, key=lambda one: (one.tenant, one.trace))
+        with self._lock, self._telling(), self._transaction():
+            arriving = _Arriving(self._writer, now)
+            for (tenant, trace), group in groupby(ordered, key=lambda one: (one.tenant, one.trace)):
+                arriving.add(tenant, trace, list(group))
+            arriving.write()
+            _write_refusals(self._writer, refusals)
+        return Appended(len(arriving.items), arriving.known)
+
+    def lock(self, rows: Rows, tenant: str) -> None:
+        """See `Engine`. Whoever writes is alone already."""
+
+    # -- searching -----------------------------------------------------------------------------------------------------
+
+    def index_text(self, rows: Rows, number: int, text: str | None) -> None:
+        """See `saving.IndexText`."""
+        words = None if text is None else " ".join(distinct_words(text)).encode()
+        before = rows.all("SELECT words FROM session_words WHERE session = ?", (number,))
+        old = unpack(before[0][0]) if before else None
+        if old == words:
+            return
+        if old is not None:
+            # The index stores no text: it forgets what it is told to, which has to be what it was told.
+            rows.run("INSERT INTO word (word, rowid, words) VALUES ('delete', ?, ?)", (number, old.decode()))
+            rows.run("DELETE FROM session_words WHERE session = ?", (number,))
+        if words is not None:
+            rows.run("INSERT INTO word (rowid, words) VALUES (?, ?)", (number, words.decode()))
+            rows.run("INSERT INTO session_words (session, words) VALUES (?, ?)", (number, pack(words)))
+
+    def add_words(self, rows: Rows, conditions: Conditions, words: Sequence[str]) -> None:
+        """See `Engine`. Words are letters and digits, so that they mean nothing to the query language in quotes."""
+        query = " AND ".join(f'"{word}"' for word in words) + "*"
+        counted = "SELECT COUNT(*) FROM (SELECT rowid FROM word WHERE word MATCH ? LIMIT ?)"
+        rare = rows.all(counted, (query, RARE + 1))[0][0] <= RARE
+        conditions.rare |= rare
+        conditions.add(f"{'' if rare else '+'}s.number IN (SELECT rowid FROM word WHERE word MATCH ?)", query)
+
+    # -- the disk ------------------------------------------------------------------------------------------------------
+
+    def scrub(self) -> None:
+        """See `Engine`.
+
+        Freed pages are overwritten (secure_delete). The text index only notes what was removed, until its parts are
+        merged; and the log has what was written, until it is cut.
+        """
+        self._merge_words()
+        self._cut_log()
+
+    def _merge_words(self) -> None:
+        # A negative number merges all parts into one; in steps, so that others can write between them.
+        with self.writing() as rows:
+            rows.run("INSERT INTO word (word, rank) VALUES ('merge', ?)", (-_MERGED,))
+        changed = True
+        while changed:
+            with self.writing() as rows:
+                before = self._writer.total_changes
+                rows.run("INSERT INTO word (word, rank) VALUES ('merge', ?)", (_MERGED,))
+                changed = self._writer.total_changes - before > 1
+
+    def _cut_log(self) -> None:
+        deadline = time.monotonic() + BUSY
+        while True:
+            with self._lock, self._telling():
+                busy = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            if not busy:
+                return
+            if time.monotonic() > deadline:
+                _logger.warning("the log of the store could not be cut: somebody reads; upkeep will do it")
+                return
+            time.sleep(0.05)
+
+    def size(self, rows: Rows) -> tuple[int, int, Mapping[str, int]]:
+        """See `Engine`. Tables are what their large values take."""
+        ((page,),), ((pages,),), ((free,),) = (
+            rows.all(f"PRAGMA {name}") for name in ("page_size", "page_count", "freelist_count")
+        )
+        disk = 0
+        for suffix in ("", "-wal", "-shm"):
+            try:
+                disk += Path(f"{self._path}{suffix}").stat().st_size
+            except FileNotFoundError:
+                continue
+        ((segments,),) = rows.all("SELECT COALESCE(SUM(bytes), 0) FROM trace")
+        return (pages - free) * page, disk, {"segment": segments}
+
+    def upkeep(self) -> None:
+        """See `Store`. In steps, so that others can write between them."""
+        self._merge_words()
+        free = 1
+        while free:
+            with self._lock, self._telling():
+                self._writer.execute("PRAGMA incremental_vacuum(1000)").fetchall()
+                before, free = free, self._writer.execute("PRAGMA freelist_count").fetchone()[0]
+                if free == before:
+                    break
+        with self._lock, self._telling():
+            self._writer.execute("PRAGMA analysis_limit = 1000")
+            self._writer.execute("PRAGMA optimize")
+        self._cut_log()
+
+
+def _prepare(connection: sqlite3.Connection) -> None:
+    """What the file itself keeps: space is given back bit by bit, and the log. The first only before anything else."""
+    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+    with closing(connection.execute("PRAGMA journal_mode = WAL")) as cursor:
+        cursor.fetchone()
+
+
+class _Arriving:
+    """What one call appends, gathered first: statements for many rows cost less than many statements."""
+
+    def __init__(self, connection: sqlite3.Connection, now: int) -> None:
+        self.items: list[Row] = []
+        self.known = 0
+        self._connection = connection
+        self._now = now
+        self._segments: list[Row] = []
+        self._traces: list[Row] = []
+
+    def add(self, tenant: str, trace: bytes, segments: Sequence[Segment]) -> None:
+        """Take what is new of the segments of one trace."""
+        execute = self._connection.execute
+        if execute("SELECT 1 FROM erased WHERE tenant = ? AND trace = ?", (tenant, trace)).fetchone():
+            return
+        before = execute("SELECT mark FROM trace WHERE tenant = ? AND trace = ?", (tenant, trace)).fetchone()
+        known = self._known(tenant, trace, segments) if before else set[bytes]()
+        mark = max(before[0], self._now - 1) if before else self._now - 1
+        items = size = 0
+        for segment in segments:
+            new = tuple(item for item in dict.fromkeys(segment.items) if item not in known)
+            self.known += len(segment.items) - len(new)
+            if not new:
+                continue
+            known.update(new)
+            mark, items, size = mark + 1, items + len(new), size + len(segment.body)
+            self.items.extend((tenant, trace, item) for item in new)
+            self._segments.append((tenant, trace, mark, segment.signal, segment.size, pack_items(new), segment.body))
+        if items:
+            self._traces.append((tenant, trace, mark, self._now, self._now, items, size))
+
+    def _known(self, tenant: str, trace: bytes, segments: Sequence[Segment]) -> set[bytes]:
+        found: set[bytes] = set()
+        for items in chunks(item for segment in segments for item in segment.items):
+            sql = f"SELECT item FROM item WHERE tenant = ? AND trace = ? AND item IN {places(items)}"
+            found.update(item for (item,) in self._connection.execute(sql, (tenant, trace, *items)))
+        return found
+
+    def write(self) -> None:
+        """Write all of it."""
+        many = self._connection.executemany
+        many("INSERT INTO item (tenant, trace, item) VALUES (?, ?, ?)", self.items)
+        many(
+            "INSERT INTO segment (tenant, trace, mark, signal, size, items, body) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            self._segments,
+        )
+        many(
+            "INSERT INTO trace (tenant, trace, mark, done, first, last, claimed, items, bytes, alone, reader) "
+            "VALUES (?, ?, ?, 0, ?, ?, 0, ?, ?, 1, NULL) ON CONFLICT (tenant, trace) DO UPDATE SET "
+            "first = CASE WHEN done < mark THEN first ELSE excluded.first END, mark = excluded.mark, "
+            "last = excluded.last, items = items + excluded.items, bytes = bytes + excluded.bytes",
+            self._traces,
+        )
+
+
+def _write_refusals(connection: sqlite3.Connection, refusals: Sequence[Refusal]) -> None:
+    rows = SqliteRows(connection)
+    values = [(one.tenant, one.at, one.place[:1000], one.reason[:1000]) for one in refusals]
+    rows.many("INSERT INTO refusal (tenant, at, place, reason) VALUES (?, ?, ?, ?)", values)
+    for tenant in sorted({one.tenant for one in refusals}):
+        rows.run(
+            "DELETE FROM refusal WHERE tenant = ? AND number <= "
+            "(SELECT number FROM refusal WHERE tenant = ? ORDER BY number DESC LIMIT 1 OFFSET ?)",
+            (tenant, tenant, REFUSALS),
+        )
