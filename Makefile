@@ -22,7 +22,7 @@ COMPILE = UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --
 	--generate-hashes --no-emit-index-url --no-emit-find-links $(UPGRADE)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint fix bench docs-contract docs-foreign lock clean test-environments
+.PHONY: help demo test check lint fix bench collector docs-contract docs-foreign lock clean test-environments
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +53,8 @@ fix: .venv/installed ## format, and mend what ruff can mend
 bench: .venv-bench/installed ## measure, beside the peers; prints tables
 	@for file in benchmarks/[a-z]*.py; do .venv-bench/bin/python "$$file" || exit; done
 
+collector: .collector/otelcol-spanreel ## build the OpenTelemetry Collector that the tests run (Go; minutes at first)
+
 docs-contract: .venv/installed ## run the contract suite, and write what it says to docs/contract.md
 	CONTRACT_TABLE=docs/contract.md $(BIN)/python -m pytest -q tests/contract/test_contract.py
 
@@ -69,9 +71,13 @@ lock: .venv/installed ## resolve the lock files again (UPGRADE=--upgrade for tod
 	$(COMPILE) --upgrade --resolution lowest-direct pyproject.toml requirements/env-lowest.in -o requirements/env-lowest.txt
 
 clean: ## remove what the other targets made
-	rm -rf .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage* \
+	rm -rf .venv .venv-* .collector .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage* \
 		build dist demo-out service-out
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# What Go has compiled once it keeps in caches of its own, for the next time.
+.collector/otelcol-spanreel: collector/builder.yaml
+	go run go.opentelemetry.io/collector/cmd/builder@$$(awk '/^  version:/ { print "v" $$2 }' $<) --config $<
 
 # -- environments ------------------------------------------------------------------------------------------------------
 
