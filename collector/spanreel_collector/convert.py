@@ -191,7 +191,8 @@ def _may_tell_loss(span: RawSpan) -> bool:
     """Whether any content of the span may hold a marker of loss, which most does not: the look at all of it is dear."""
     if span.events or span.logs:
         return True
-    for value in span.attributes.values():
-        if may_tell_loss(value) if isinstance(value, str) else isinstance(value, (list, dict)):
-            return True
-    return False
+    values = span.attributes.values()
+    if any(isinstance(value, (list, dict)) for value in values):
+        return True
+    # Looked through together, which is a tenth of the work: no marker goes over the end of a line.
+    return may_tell_loss("\n".join([value for value in values if isinstance(value, str)]))

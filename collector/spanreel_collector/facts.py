@@ -41,27 +41,59 @@ _METADATA_PREFIXES = (
     "anvia.trace.metadata.",
 )
 """Of names that end in a key of the user's metadata."""
+_USER_IDS = (names.USER_ID, "anvia.trace.user_id")
+_MASTRA_TYPE = "mastra.span.type"
 _MASTRA = ("threadId", "sessionId", "resourceId", "userId")
 """Metadata that Mastra before 1.0 wrote without a prefix."""
+_TOLD_BY = frozenset(
+    {
+        *_SESSION_IDS,
+        *_USER_IDS,
+        names.SESSION_NAME,
+        *_TAGS,
+        _OPENINFERENCE_METADATA,
+        names.SESSION_METADATA,
+        _MASTRA_TYPE,
+    }
+)
+"""What tells of a session, metadata with a prefix left out."""
 _STEPS_OWN = ("langgraph_", "ls_", "lc_", "checkpoint_ns", "__pregel", "LANGSMITH_", "LANGCHAIN_", "usage_metadata")
 
 
 def read_session(span: RawSpan) -> SessionInfo:
     """The session's id, user, name, tags and metadata, as far as the span says them."""
-    attributes = span.attributes
+    attributes = _telling(span.attributes)
+    if not attributes:
+        return SessionInfo()
     metadata = _whole_metadata(attributes)
     return SessionInfo(
-        id=read_session_id(attributes, metadata),
-        user_id=values.text(attributes, names.USER_ID, "anvia.trace.user_id")
-        or values.text(metadata, *_USER_IDS_IN_METADATA),
+        id=_session_id(attributes, metadata),
+        user_id=values.text(attributes, *_USER_IDS) or values.text(metadata, *_USER_IDS_IN_METADATA),
         name=values.text(attributes, names.SESSION_NAME),
         tags=tuple(tag for key in _TAGS if key in attributes for tag in values.texts(attributes, key)),
         metadata=metadata,
     )
 
 
-def read_session_id(attributes: Attributes, metadata: Attributes | None = None) -> str | None:
-    """The session's id, of a span's attributes or a log record's; from its metadata, where nothing else says it."""
+def read_session_id(attributes: Attributes) -> str | None:
+    """The session's id, of a span's attributes or a log record's."""
+    told = _telling(attributes)
+    return _session_id(told, None) if told else None
+
+
+def _telling(attributes: Attributes) -> Attributes:
+    """Those attributes that may tell of the session, which are few."""
+    return {key: attributes[key] for key in _telling_names(tuple(attributes))}
+
+
+@lru_cache(maxsize=4096)
+def _telling_names(keys: tuple[str, ...]) -> tuple[str, ...]:
+    bare = _MASTRA if _MASTRA_TYPE in keys else ()
+    return tuple(key for key in keys if key in _TOLD_BY or key in bare or _name_in_metadata(key) is not None)
+
+
+def _session_id(attributes: Attributes, metadata: Attributes | None) -> str | None:
+    """The session's id; from its metadata, where nothing else says it."""
     for key in _SESSION_IDS:
         found = values.text(attributes, key)
         # Microsoft's Agent Framework puts the previous response's id there, which changes with every call.
@@ -73,7 +105,7 @@ def read_session_id(attributes: Attributes, metadata: Attributes | None = None) 
 
 
 def _whole_metadata(attributes: Attributes) -> dict[str, Json]:
-    bare = [key for key in _MASTRA if attributes.get(key) is not None] if "mastra.span.type" in attributes else []
+    bare = [key for key in _MASTRA if attributes.get(key) is not None] if _MASTRA_TYPE in attributes else []
     return {
         **{key: attributes[key] for key in bare},
         **_prefixed(attributes),

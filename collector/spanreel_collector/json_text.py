@@ -17,6 +17,8 @@ DEEPEST = 190
 
 _TOKENS = re.compile(r'"(?:[^"\\]|\\.)*\\?"?|[\[\]{}]', re.DOTALL)
 """A string, whole or cut off at the end, or a bracket."""
+_FIRST_KEY = re.compile(r'\[(\{"\w{1,40}":)')
+"""The beginning of a list of objects, up to the first value of the first."""
 _PLAIN = frozenset({str, int, bool, type(None)})
 """Types whose values stand in a document as they are."""
 _NAMES = {math.inf: "Infinity", -math.inf: "-Infinity"}
@@ -61,6 +63,25 @@ def parse_prefix(text: str) -> tuple[Json, int]:
         elif bracket in "]}":
             depth -= 1
     return value, depth
+
+
+def split_objects(text: str) -> list[str] | None:
+    """The texts of the objects in the text of a list; None where they do not all begin alike, as one writer's do.
+
+    If each is JSON by itself, which is for the caller to see, they are what the list holds.
+    """
+    begins = _FIRST_KEY.match(text)
+    if begins is None or not text.endswith("}]"):
+        return None
+    opening = begins[1]
+    first, *others = _between(text, opening)
+    return [first, *(opening + other for other in others)]
+
+
+def _between(text: str, opening: str) -> list[str]:
+    inner = text[1:-1]
+    spaced = inner.split(f", {opening}")
+    return spaced if len(spaced) > 1 else inner.split(f",{opening}")
 
 
 def prune(text: str) -> str:

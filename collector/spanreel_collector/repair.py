@@ -71,6 +71,8 @@ def order(trace: Trace) -> Trace:
 def cut_circles(trace: Trace) -> Trace:
     """Parents that go round in a circle are cut where the walk comes back, so that what follows can go up."""
     parents = {placed.id: placed.parent for placed in trace}
+    if not _may_go_round(trace, parents):
+        return trace
     settled: set[str] = set()
     cut: set[str] = set()
     for placed in trace:
@@ -84,6 +86,23 @@ def cut_circles(trace: Trace) -> Trace:
             current = parents[current]
         settled.update(walked)
     return tuple(replace(placed, parent=None) if placed.id in cut else placed for placed in trace)
+
+
+def _may_go_round(trace: Trace, parents: dict[str, str | None]) -> bool:
+    """Whether any circle can be there; quick, since nearly all spans come after their parents."""
+    if len(parents) < len(trace):
+        return True
+    settled: set[str] = set()
+    for placed in trace:
+        above = placed.parent
+        walked = {placed.id}
+        while above is not None and above in parents and above not in settled:
+            if above in walked:
+                return True
+            walked.add(above)
+            above = parents[above]
+        settled.update(walked)
+    return False
 
 
 def settle_starts(trace: Trace) -> Trace:

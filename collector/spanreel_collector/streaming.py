@@ -70,7 +70,8 @@ def _make(
 
 def _convert(path: str, settings: Settings, clusters: list[Cluster]) -> list[Part]:
     """What some clusters become, read from a spool's file."""
-    with Path(path).open("rb") as file:
+    # Segments are read whole, each from a place of its own: a buffer would read what nobody asks for.
+    with Path(path).open("rb", buffering=0) as file:
         read = partial(read_segment, file)
         write = partial(_text, settings.indent)
         return [convert_cluster(cluster, read, _tally(settings), write)[0] for cluster in clusters]

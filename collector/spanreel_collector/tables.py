@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
+from spanreel.memory import Known
 from spanreel.model import Agent, Error, ModelRecord, Usage
 from spanreel.session import INSTRUCTIONS, AgentInfo, ErrorInfo
 from spanreel.session import Message as StoredMessage
@@ -65,17 +66,25 @@ class _Known:
 
     def __init__(self) -> None:
         self._alike: dict[bytes, int] = {}
+        # Objects that readers share, each held so that its id stays its own.
+        self._shared: dict[int, tuple[Known, int]] = {}
         self._equal: dict[bytes, int] = {}
 
     def find(self, value: Any) -> int | None:
         """The index of a value that came in these very words before."""
+        if type(value) is Known:
+            shared = self._shared.get(id(value))
+            return None if shared is None else shared[1]
         return self._alike.get(_words(value))
 
     def add(self, value: Any, index: int) -> int:
         """The index of an equal value, in whatever order its keys stand; where there is none, it is this one's."""
         text = json_text.canonical(value).encode("utf-8", "surrogatepass")
         index = self._equal.setdefault(_digest(text), index)
-        self._alike[_words(value)] = index
+        if type(value) is Known:
+            self._shared[id(value)] = (value, index)
+        else:
+            self._alike[_words(value)] = index
         return index
 
 

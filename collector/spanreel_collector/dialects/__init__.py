@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import Any, Protocol
 
 from spanreel.model import Record
 from spanreel_collector.dialects import (
@@ -45,7 +45,11 @@ class Dialect(Protocol):
     NAME: str
 
     def speaks(self, span: RawSpan) -> bool:
-        """Whether the span is written in this dialect."""
+        """Whether the span is written in this dialect.
+
+        Told by its scope, its name, and which attributes it has, of which types, and by nothing else: what `find`
+        finds is remembered by these.
+        """
         ...
 
     def read(self, span: RawSpan) -> Record | None:
@@ -150,8 +154,24 @@ def gather(spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> tuple[list[RawSp
     return gathered, left
 
 
+_found: dict[tuple[Any, ...], tuple[Dialect, ...]] = {}
+"""What `find` found, by all that tells a dialect; spans are of a few kinds, which come again and again."""
+_MOST_FOUND = 4096
+
+
 def find(span: RawSpan) -> tuple[Dialect, ...]:
     """The dialects that a span is written in; ours alone where it is ours."""
+    origin, attributes = span.origin, span.attributes
+    kind = (origin.scope, origin.scope_version, span.name, *attributes, *map(type, attributes.values()))
+    found = _found.get(kind)
+    if found is None:
+        if len(_found) >= _MOST_FOUND:
+            _found.clear()
+        found = _found[kind] = _speaking(span)
+    return found
+
+
+def _speaking(span: RawSpan) -> tuple[Dialect, ...]:
     found = tuple(dialect for dialect in DIALECTS if dialect.speaks(span))
     if spanreel in found:
         return (spanreel,)

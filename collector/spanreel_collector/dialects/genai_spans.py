@@ -23,6 +23,7 @@ from spanreel.model import (
     Usage,
 )
 from spanreel_collector.dialects import values
+from spanreel_collector.dialects.content import conventional
 from spanreel_collector.dialects.genai_events import whole_attributes
 from spanreel_collector.span import Attributes, RawSpan
 
@@ -103,8 +104,8 @@ def operation_of(span: RawSpan) -> str | None:
 
 def _read_model(span: RawSpan, operation: Operation) -> ModelRecord:
     attributes = whole_attributes(span)
-    messages, input_fidelity = values.messages(attributes.get(names.INPUT_MESSAGES))
-    instructions, _ = values.parts(attributes.get(names.SYSTEM_INSTRUCTIONS))
+    messages, input_fidelity = conventional.messages(attributes.get(names.INPUT_MESSAGES))
+    instructions, _ = conventional.parts(attributes.get(names.SYSTEM_INSTRUCTIONS))
     tools, tools_fidelity = values.tools(attributes.get(names.TOOL_DEFINITIONS))
     error = values.failure(span, ErrorCategory.MODEL)
     answer, output_fidelity = _read_answer(attributes)
@@ -138,7 +139,7 @@ def _read_model(span: RawSpan, operation: Operation) -> ModelRecord:
 
 
 def _read_answer(attributes: Attributes) -> tuple[Answer | None, Fidelity]:
-    messages, fidelity = values.messages(attributes.get(names.OUTPUT_MESSAGES))
+    messages, fidelity = conventional.messages(attributes.get(names.OUTPUT_MESSAGES))
     reasons = values.texts(attributes, names.RESPONSE_FINISH_REASONS)
     usage = _read_usage(attributes)
     identity = values.text(attributes, names.RESPONSE_ID)
@@ -159,10 +160,12 @@ def _read_answer(attributes: Attributes) -> tuple[Answer | None, Fidelity]:
 
 def _with_reasons(messages: tuple[Message, ...], reasons: list[str]) -> list[Message]:
     """The messages with the finish reasons that the span says; without content, empty ones that carry the reasons."""
-    found = [dict(message) for message in messages] or [{"role": "assistant", "parts": []} for _ in reasons]
-    for message, reason in zip(found, reasons, strict=False):
-        message.setdefault("finish_reason", reason)
-    return found
+    found = list(messages) or [{"role": "assistant", "parts": []} for _ in reasons]
+    told = [
+        message if "finish_reason" in message else {**message, "finish_reason": reason}
+        for message, reason in zip(found, reasons, strict=False)
+    ]
+    return [*told, *found[len(told) :]]
 
 
 def _read_usage(attributes: Attributes) -> Usage | None:
@@ -186,8 +189,8 @@ def _read_settings(attributes: Attributes) -> dict[str, Json]:
 
 def _read_run(span: RawSpan, operation: str) -> RunRecord:
     attributes = whole_attributes(span)
-    messages, input_fidelity = values.messages(attributes.get(names.INPUT_MESSAGES))
-    output, output_fidelity = values.messages(attributes.get(names.OUTPUT_MESSAGES))
+    messages, input_fidelity = conventional.messages(attributes.get(names.INPUT_MESSAGES))
+    output, output_fidelity = conventional.messages(attributes.get(names.OUTPUT_MESSAGES))
     error = values.failure(span, ErrorCategory.OTHER)
     fidelity = {"input": input_fidelity, "output": output_fidelity}
     return RunRecord(
@@ -204,7 +207,7 @@ def _read_run(span: RawSpan, operation: str) -> RunRecord:
 
 def _instructed(attributes: Attributes) -> tuple[Message, ...]:
     """What stands beside a run's messages as instructions, as the system's message."""
-    instructions, _ = values.parts(attributes.get(names.SYSTEM_INSTRUCTIONS))
+    instructions, _ = conventional.parts(attributes.get(names.SYSTEM_INSTRUCTIONS))
     return ({"role": "system", "parts": list(instructions)},) if instructions else ()
 
 

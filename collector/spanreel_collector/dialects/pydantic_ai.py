@@ -23,7 +23,7 @@ from spanreel.model import (
     ToolRecord,
 )
 from spanreel_collector.dialects import genai_events, genai_spans, values
-from spanreel_collector.dialects.content import losses
+from spanreel_collector.dialects.content import conventional, losses
 from spanreel_collector.span import Attributes, RawEvent, RawSpan
 
 NAME = "pydantic-ai"
@@ -192,11 +192,11 @@ def _conversation(attributes: Attributes) -> tuple[tuple[Message, ...], Fidelity
     items, state = values.items_of(attributes.get("pydantic_ai.all_messages"), parts_depth=4)
     if items:
         ordered = [message for item in items for message in _in_order(item)]
-        told, found = values.messages(ordered)
+        told, found = conventional.messages(ordered)
         return told, found if state is Fidelity.WHOLE else state
     events, state = values.items_of(attributes.get("all_messages_events"), parts_depth=2)
     records = [(str(event.get("event.name")), event) for event in events if isinstance(event, dict)]
-    told, found = values.messages([*genai_events.read_records(records)[0]])
+    told, found = conventional.messages([*genai_events.read_records(records)[0]])
     return told, found if state is Fidelity.WHOLE else state
 
 

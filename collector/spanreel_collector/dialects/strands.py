@@ -24,7 +24,7 @@ from spanreel.model import (
     Usage,
 )
 from spanreel_collector.dialects import genai_events, genai_spans, values
-from spanreel_collector.dialects.content import bedrock, losses
+from spanreel_collector.dialects.content import bedrock, conventional, losses
 from spanreel_collector.span import Attributes, RawSpan
 
 NAME = "strands"
@@ -166,7 +166,7 @@ def _settle_tool(span: RawSpan, attributes: dict[str, Json]) -> None:
             attributes.setdefault(names.TOOL_CALL_RESULT, event.attributes["message"])
     if names.TOOL_CALL_RESULT not in attributes:
         # The conventions have results of calls that did not fail; what the model was told of a failure stands here.
-        told, _ = values.messages(attributes.get(names.OUTPUT_MESSAGES))
+        told, _ = conventional.messages(attributes.get(names.OUTPUT_MESSAGES))
         answers = [part for message in told for part in message["parts"] if "response" in part]
         if answers:
             attributes[names.TOOL_CALL_RESULT] = answers[0]["response"]

@@ -1,12 +1,12 @@
-"""Attribute values as dialects meet them: typed look-ups, JSON in strings, messages, failures; with their fidelity."""
+"""Attribute values as dialects meet them: typed look-ups, JSON in strings, tools, failures; with their fidelity."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from spanreel.model import Error, ErrorCategory, Fidelity, Json, Message, Status, ToolDefinition, Usage
+from spanreel.model import Error, ErrorCategory, Fidelity, Json, Status, ToolDefinition, Usage
 from spanreel_collector import json_text
 from spanreel_collector.span import Attributes, RawSpan
 
@@ -15,15 +15,6 @@ _PARAMETERS = ("input_schema", "inputSchema", "parameters_json_schema")
 """What Anthropic, the AI SDK and Google call a tool's parameters."""
 MOST_WRITTEN = 3
 """How often a value is taken to have been written as JSON text, one inside the other."""
-_CONTENT = {
-    "text": "content",
-    "reasoning": "content",
-    "blob": "content",
-    "uri": "uri",
-    "file": "file_id",
-    "tool_call_response": "response",
-}
-"""Where the types of parts have their content, which a writer leaves out that captures none."""
 
 
 def marks(states: Mapping[str, Fidelity]) -> dict[str, Fidelity]:
@@ -165,29 +156,6 @@ def status_of(error: Error | None) -> Status:
     return Status.CANCELLED if error.category is ErrorCategory.CANCELLED else Status.ERROR
 
 
-def messages(value: Json) -> tuple[tuple[Message, ...], Fidelity]:
-    """The messages of a messages attribute; of one that was cut off, those parts that are whole."""
-    items, fidelity = items_of(value, parts_depth=4)
-    read = tuple(message for item in items if (message := _message(item)) is not None)
-    return read, captured(read, fidelity)
-
-
-def captured(read: Iterable[Message], fidelity: Fidelity) -> Fidelity:
-    """The fidelity of messages whose content may have been left out, all of it or some, by the writer's settings."""
-    content = [says for message in read for part in message["parts"] if (says := _content_of(part)) is not None]
-    if not content or fidelity is not Fidelity.WHOLE:
-        return fidelity if any(message["parts"] for message in read) else Fidelity.ABSENT
-    missing = content.count(False)
-    return Fidelity.WHOLE if not missing else Fidelity.ABSENT if missing == len(content) else Fidelity.REDACTED
-
-
-def parts(value: Json) -> tuple[tuple[dict[str, Json], ...], Fidelity]:
-    """The parts of an attribute that holds parts without a role."""
-    items, fidelity = items_of(value, parts_depth=2)
-    read = tuple(_part(item) for item in items if isinstance(item, dict) and item)
-    return read, Fidelity.ABSENT if not read else fidelity
-
-
 def tools(value: Json) -> tuple[tuple[ToolDefinition, ...], Fidelity]:
     """The tool definitions of an attribute, in one form whatever the nesting."""
     items, fidelity = items_of(value, parts_depth=2)
@@ -245,56 +213,3 @@ def _drop_cut(items: list[Any], depth: int, parts_depth: int, parts_key: str) ->
         items.pop()
     elif last[parts_key]:
         last[parts_key].pop()
-
-
-def _content_of(part: Mapping[str, Json]) -> bool | None:
-    """Whether the part's content was captured; None of parts that may have none."""
-    key = _CONTENT.get(part["type"])
-    if part["type"] == "tool_call":
-        # Called with nothing, or not captured: only what stands beside it tells.
-        return True if "arguments" in part else None
-    return None if key is None else key in part
-
-
-def _message(item: Any) -> Message | None:
-    if not isinstance(item, dict) or not isinstance(item.get("role"), str):
-        return None
-    message: Message = {"role": role(item["role"]), "parts": _message_parts(item)}
-    if message["parts"] and all(part["type"] == "tool_call_response" for part in message["parts"]):
-        message["role"] = "tool"  # which Anthropic's form and pydantic-ai's give to the user
-    if message["role"] != item["role"]:
-        message["provider_fields"] = {"role": item["role"]}
-    for key in ("name", "finish_reason"):
-        if isinstance(item.get(key), str) and item[key]:
-            message[key] = item[key]
-    return message
-
-
-def _message_parts(item: dict[str, Any]) -> list[dict[str, Json]]:
-    given = item.get("parts")
-    if isinstance(given, list):
-        return [_part(part) for part in given if isinstance(part, dict) and part]
-    content = item.get("content")
-    return [{"type": "text", "content": content}] if isinstance(content, str) else []
-
-
-def _part(part: dict[str, Any]) -> dict[str, Json]:
-    read = dict(part)
-    if not isinstance(read.get("type"), str):
-        read["type"] = "text" if isinstance(read.get("content"), str) else "unknown"
-    if read["type"] == "tool_call" and isinstance(read.get("arguments"), str):
-        read["arguments"], _ = decode(read["arguments"])
-    if read["type"] == "tool_call_response" and "result" in read:
-        # The schema says `response`; the specification's old example and pydantic-ai say `result`.
-        result = read.pop("result")
-        if read.get("response") is None:
-            read["response"] = result
-    if read["type"] == "thinking":
-        # As pydantic-ai and providers themselves say for `reasoning`.
-        content = read.pop("thinking", None)
-        read = {"type": "reasoning", **{key: value for key, value in read.items() if key not in ("type", "signature")}}
-        if content is not None:
-            read["content"] = content
-        if part.get("signature") is not None:
-            read["provider_fields"] = {"signature": part["signature"]}
-    return read

@@ -20,6 +20,8 @@ from spanreel_collector.span import Attributes, Batch, Fault, Origin, RawEvent, 
 DEEPEST_VALUE = 40
 """Levels of nested AnyValues that are read; each takes up to four levels of JSON."""
 _LARGEST = 2**64
+_DIGITS = 20
+"""Of the largest number; whatever has fewer is not out of range."""
 _HEX = re.compile("[0-9a-fA-F]*")
 
 _KINDS = {
@@ -98,6 +100,7 @@ def _read_origin(resource: Any, scope: Any) -> Origin:
 
 
 def _read_span(item: dict[str, Any], origin: Origin, place: str) -> RawSpan:
+    item = _spelt(item)
     status = _get(item, "status")
     status = status if isinstance(status, dict) else {}
     return RawSpan(
@@ -159,15 +162,18 @@ def _refuse_absent(field: str) -> str:
 
 def _read_attributes(item: dict[str, Any]) -> Attributes:
     attributes: dict[str, Json] = {}
-    for pair in _objects(item, "attributes"):
-        key = pair.get("key")
+    for pair in _list(item, "attributes"):
+        if not isinstance(pair, dict):
+            continue
+        key, value = pair.get("key"), pair.get("value")
         if not isinstance(key, str):
             raise ValueError(f"an attribute's key is {type(key).__name__}, not text")
-        value = pair.get("value")
+        # Most values are text: the way there is kept short.
+        if isinstance(value, dict) and len(value) == 1 and (text := value.get("stringValue")) is not None:
+            attributes[key] = text
+            continue
         try:
-            # Most values are text: the way there is kept short.
-            text = value.get("stringValue") if isinstance(value, dict) and len(value) == 1 else None
-            attributes[key] = _read_value(value, 0) if text is None else text
+            attributes[key] = _read_value(value, 0)
         except ValueError as error:
             raise ValueError(f"attribute {key!r}: {error}") from error
     return attributes
@@ -233,7 +239,18 @@ def _read_bytes(content: Any) -> bytes | None:
 
 def _get(item: dict[str, Any], key: str) -> Any:
     value = item.get(key)
-    return item.get(_snake(key)) if value is None else value
+    return item.get(_snake(key)) if value is None and type(item) is not _Spelt else value
+
+
+class _Spelt(dict[str, Any]):
+    """An object whose members are named as OTLP/JSON names them: another spelling need not be looked for."""
+
+    __slots__ = ()
+
+
+def _spelt(item: dict[str, Any]) -> dict[str, Any]:
+    """The object, to be asked many times; as it is, where its members are named in the other way."""
+    return item if "_" in "".join(item) else _Spelt(item)
 
 
 def _has(item: dict[str, Any], key: str) -> bool:
@@ -271,6 +288,8 @@ def _integer(item: dict[str, Any], key: str) -> int:
     value = _get(item, key)
     if value is None or value == "":
         return 0
+    if type(value) is str and len(value) < _DIGITS and value.isdecimal():
+        return int(value)
     number = _whole(value, key)
     if not 0 <= number < _LARGEST:
         raise ValueError(f"{key} {number!r} is out of range")

@@ -24,7 +24,7 @@ from spanreel.model import (
     ToolRecord,
 )
 from spanreel_collector.dialects import genai_spans, values
-from spanreel_collector.dialects.content import ai_sdk, losses
+from spanreel_collector.dialects.content import ai_sdk, conventional, losses
 from spanreel_collector.dialects.mastra.gathering import ATTRIBUTES, GATHERED, TYPE, gather, trace_of
 from spanreel_collector.span import Attributes, RawSpan
 
@@ -94,7 +94,7 @@ def _instructed(given: Json) -> tuple[Message, ...]:
         return ({"role": "system", "parts": ai_sdk.parts(found)},)
     if isinstance(found, list) and any(isinstance(item, dict) and "role" in item for item in found):
         return ai_sdk.messages(found)[0]
-    parts, _ = values.parts(found)
+    parts, _ = conventional.parts(found)
     return ({"role": "system", "parts": list(parts)},) if parts else ()
 
 
