@@ -25,6 +25,7 @@ CASES = {
     11: "a client that is not known",
     12: "a side effect on a miss",
     13: "another model",
+    14: "clock, uuid and random",
     15: "redacted arguments",
     16: "a recording that lost something",
     17: "streams",

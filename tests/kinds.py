@@ -18,7 +18,7 @@ import httpx2
 import openai
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware
-from langchain_core.messages import ToolMessage
+from langchain_core.messages import SystemMessage, ToolMessage
 from langchain_core.tools import StructuredTool
 from langchain_openai import ChatOpenAI
 from pydantic_ai import Agent, ModelRetry
@@ -197,9 +197,7 @@ def langgraph(scene: Scene) -> str:
             StructuredTool.from_function(tool, name=tool.__name__, description=tool.__doc__ or "A tool.")
             for tool in scene.tools
         ]
-        graph: Any = create_agent(
-            model, tools, system_prompt=scene.instructions, middleware=[_Surroundings(scene)], name=scene.name
-        )
+        graph: Any = create_agent(model, tools, middleware=[_Surroundings(scene)], name=scene.name)
         asked = {"messages": [("user", scene.question)]}
         if not scene.streams:
             return str(graph.invoke(asked)["messages"][-1].content)
@@ -224,6 +222,9 @@ class _Surroundings(AgentMiddleware[Any, Any, Any]):
 
     def before_agent(self, state: Any, runtime: Any) -> None:
         self._scene.begin()
+
+    def wrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
+        return handler(request.override(system_message=SystemMessage(self._scene.instructions)))
 
     def wrap_tool_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
         try:

@@ -431,7 +431,7 @@ def test_13_another_model_is_asked_for_every_call_and_its_shorter_way_is_told(ki
 
 
 def test_every_case_is_shown_for_every_kind_of_agent() -> None:
-    for module in ("test_acceptance_redaction", "test_acceptance_crossing"):
+    for module in ("test_acceptance_frozen", "test_acceptance_redaction", "test_acceptance_crossing"):
         importlib.import_module(module)
     assert {number: SHOWN[number] for number in CASES} == {number: {*KINDS} for number in CASES}
 

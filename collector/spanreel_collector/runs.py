@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from spanreel.model import Fidelity, Message, ModelRecord, Status, ToolKind, ToolRecord
-from spanreel.session import AgentInfo, Entrypoint, ErrorInfo, ModelCall, Parent, Run, ToolCall, Turn
+from spanreel.session import AgentInfo, Draws, Entrypoint, ErrorInfo, ModelCall, Parent, Run, ToolCall, Turn
 from spanreel_collector import json_text
 from spanreel_collector.calls import (
     model_id,
@@ -83,6 +83,7 @@ def write_run(draft: Draft, place: Place, tables: Tables, runs_of_tools: dict[st
         agent=agent_info(record.agent) if record else AgentInfo(),
         implicit=record is None,
         sees_tools=record is not None and record.sees_tools,
+        draws=[Draws(kind=one.kind, site=one.site, values=list(one.values)) for one in record.draws] if record else [],
         entrypoint=_entrypoint(draft),
         result=json_text.plain(record.result) if record else None,
         status=status,

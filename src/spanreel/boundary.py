@@ -19,7 +19,7 @@ from opentelemetry.trace import Span, SpanKind, Tracer
 from spanreel import conventions
 from spanreel.capture import ExchangeCapture, RecordCapture
 from spanreel.crossing import Crossing
-from spanreel.keeping import RunKept, ToolKept
+from spanreel.keeping import DrawsKept, RunKept, ToolKept
 from spanreel.model import (
     Agent,
     ErrorCategory,
@@ -115,7 +115,9 @@ class Boundary:
         )
         scope = RunScope(live=live, span=span, context=current, session=session, parent=parent)
         scope.context = with_scope(current, span, scope)
-        kept = RunKept(RunRecord(run_id=live.id, path=path, agent=request.agent), self.content, read_result)
+        draws = DrawsKept() if self.settings.freeze and self.content and span.is_recording() else None
+        scope.draws = draws
+        kept = RunKept(RunRecord(run_id=live.id, path=path, agent=request.agent), self.content, read_result, draws)
         crossing = Crossing(
             span=span,
             context=scope.context,

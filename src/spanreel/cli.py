@@ -238,6 +238,11 @@ def _configure_changes(group: argparse._ArgumentGroup) -> None:
         "--edit", metavar="CALL=VALUE", action="append", default=[], help="another answer of a recorded call, by its id"
     )
     add("--pace", action="store_true", help="let recorded streams take the time that they took")
+    add(
+        "--freeze",
+        action="store_true",
+        help="the agent's own code reads the recorded time, and draws the same uuids and random numbers every time",
+    )
     add("--changes", metavar="FILE", help="a TOML or JSON file with all of these; see docs/replay.md")
 
 

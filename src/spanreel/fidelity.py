@@ -48,6 +48,7 @@ CONTENT: Final = (
     names.SYSTEM_INSTRUCTIONS,
     names.RUN_ARGUMENTS,
     names.RUN_ENTRYPOINT,
+    names.RUN_DRAWS,
     names.INPUT_MESSAGES,
     names.TOOL_CALL_ARGUMENTS,
     names.TOOL_DESCRIPTION,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from spanreel import json_text
 from spanreel.capture import RecordCapture
-from spanreel.model import Error, Fidelity, RunRecord, Status, ToolRecord
+from spanreel.model import Draw, Error, Fidelity, RunRecord, Status, ToolRecord
 from spanreel.point import RunRequest, RunResult, ToolResult
 from spanreel.scope import ToolScope
 from spanreel.snapshot import snapshot
@@ -27,13 +28,37 @@ class Kept(Protocol):
         ...
 
 
+class DrawsKept:
+    """The draws of one run, as they are noted; bounded, the first kept. Thread-safe."""
+
+    MOST = 1_000
+
+    def __init__(self) -> None:
+        self._values: dict[tuple[str, str], list[str]] = {}
+        self._kept = 0
+        self._lock = threading.Lock()
+
+    def note(self, kind: str, site: str, value: str) -> None:
+        """Keep one draw."""
+        with self._lock:
+            if self._kept < self.MOST:
+                self._kept += 1
+                self._values.setdefault((kind, site), []).append(value)
+
+    def taken(self) -> tuple[Draw, ...]:
+        """What has been kept so far."""
+        with self._lock:
+            return tuple(Draw(kind, site, tuple(values)) for (kind, site), values in self._values.items())
+
+
 @dataclass(eq=False, slots=True)
 class RunKept:
-    """A run's record. ``content`` is whether any content is kept."""
+    """A run's record. ``content`` is whether any content is kept; ``draws`` are, where they are asked for."""
 
     record: RunRecord
     content: bool
     read_result: Callable[[Any], RunResult]
+    draws: DrawsKept | None = None
 
     def start(self, request: RunRequest, *, root: bool) -> None:
         """Take the input as it is now; of a root run also how the process was started."""
@@ -65,8 +90,10 @@ class RunKept:
 
     def capture(self) -> RecordCapture:
         """The whole record."""
+        drawn = self.draws.taken() if self.draws is not None else ()
         size = size_of(self.record.arguments) + size_of(self.record.result)
-        return RecordCapture(self.record, self.content, size)
+        size += sum(len(draw.site) + sum(map(len, draw.values)) for draw in drawn)
+        return RecordCapture(replace(self.record, draws=drawn) if drawn else self.record, self.content, size)
 
 
 @dataclass(eq=False, slots=True)

@@ -178,6 +178,18 @@ class SessionInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class Draw:
+    """What one place in the user's code drew in a run, in its order: ``clock`` (nanoseconds), ``uuid``, ``random``.
+
+    ``site`` is the function and the text of the line. ``bits8`` and the like are numbers of so many random bits.
+    """
+
+    kind: str
+    site: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class RunRecord:
     """A run, or (``started_only``) what was known when it started. ``result`` is absent where fidelity says so.
 
@@ -200,6 +212,7 @@ class RunRecord:
     sees_tools: bool = False
     outermost_only: bool = False
     tools: tuple[ToolDefinition, ...] = ()
+    draws: tuple[Draw, ...] = ()
     fidelity: Mapping[str, Fidelity] = field(default_factory=dict)
 
 

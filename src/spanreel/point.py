@@ -344,6 +344,10 @@ class Player(Protocol):
         """
         ...
 
+    def draw(self, run: LiveRun | None, kind: str, site: str) -> str | None:
+        """What the user's code draws there from the clock, uuid4 or random; None where it may draw what it likes."""
+        ...
+
     def refuse(self, what: str) -> None:
         """Something went past every point (a socket, a process): note it and raise."""
         ...

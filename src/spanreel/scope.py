@@ -8,6 +8,7 @@ import threading
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from opentelemetry import baggage, trace
 from opentelemetry.context import Context, create_key, get_value, set_value
@@ -54,6 +55,14 @@ class Failure:
     at: float
 
 
+class DrawNotes(Protocol):
+    """Where is noted what a run's own code draws from the clock, uuid4 and random."""
+
+    def note(self, kind: str, site: str, value: str) -> None:
+        """Keep one draw."""
+        ...
+
+
 @dataclass(eq=False, slots=True)
 class RunScope:
     """A run under way: mutable, found through the context by calls from tasks and threads alike.
@@ -72,6 +81,7 @@ class RunScope:
     failures: Failures = field(default_factory=lambda: Failures())  # noqa: PLW0108 - defined below
     delegate: RunScope | None = None
     outcome: Outcome | None = None
+    draws: DrawNotes | None = None
     ended: bool = False
     lock: threading.RLock = field(default_factory=threading.RLock)
 

@@ -176,6 +176,18 @@ class Entrypoint(Document):
     arguments: dict[str, Json] | None = None
 
 
+class Draws(Document):
+    """What one place in the agent's own code drew in a run, in its order, as text.
+
+    ``kind`` is ``clock`` (nanoseconds since 1970), ``uuid`` (32 hexadecimal digits), ``random``, or ``bits8`` and the
+    like; ``site`` is the function and the text of the line.
+    """
+
+    kind: str
+    site: str
+    values: list[str]
+
+
 class Run(Document):
     """One request to an agent until its final answer. ``result`` is the native result as JSON.
 
@@ -191,6 +203,7 @@ class Run(Document):
     agent: AgentInfo = Field(default_factory=AgentInfo)
     implicit: bool = False
     sees_tools: bool = False
+    draws: list[Draws] = Field(default_factory=list)
     entrypoint: Entrypoint | None = None
     input: list[int] = Field(default_factory=list)
     output: list[int] = Field(default_factory=list)

@@ -33,6 +33,8 @@ OFFLOAD: Final = "SPANREEL_OFFLOAD"
 OFFLOAD_BYTES: Final = "SPANREEL_OFFLOAD_BYTES"
 REDACTION: Final = "SPANREEL_REDACTION"
 """What is redacted: the name of a policy of ours, or a TOML file."""
+FREEZE: Final = "SPANREEL_FREEZE"
+"""Whether what the agent's own code draws from the clock, uuid4 and random is kept for replays: ``1``."""
 REPLAY: Final = "SPANREEL_REPLAY"
 """The session document that this process replays; set by ``spanreel replay`` for its child."""
 REPLAY_REPORT: Final = "SPANREEL_REPLAY_REPORT"
@@ -133,6 +135,7 @@ class Settings:
     max_payload_characters: int = MIB
     offload: str | None = None
     offload_bytes: int = 64 * 1024
+    freeze: bool = False
     redaction: str | Policy = "default"
     disabled: bool = False
     exporters: tuple[str, ...] = ("otlp",)
@@ -170,6 +173,7 @@ def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
         max_payload_characters=_size(environ, MAX_PAYLOAD_CHARACTERS, MIB, "characters"),
         offload=_text(environ, OFFLOAD),
         offload_bytes=_size(environ, OFFLOAD_BYTES, 64 * 1024),
+        freeze=environ.get(FREEZE, "").strip().lower() in ("1", "true", "yes", "on"),
         redaction=_text(environ, REDACTION) or "default",
         disabled=environ.get(OTEL_DISABLED, "").strip().lower() == "true",
         exporters=exporters,

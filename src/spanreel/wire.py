@@ -56,6 +56,9 @@ def _write_run(record: RunRecord) -> dict[str, AttributeValue]:
         names.RUN_ENTRYPOINT: _json(entrypoint),
         names.RUN_RESULT: _value(record.result, record.fidelity.get("result"), known=not _without_result(record)),
         names.RUN_SEES_TOOLS: record.sees_tools or None,
+        names.RUN_DRAWS: _json(
+            [{"kind": one.kind, "site": one.site, "values": list(one.values)} for one in record.draws]
+        ),
         names.RUN_STATUS: None if record.started_only and record.status == "ok" else record.status.value,
         **_error(record.error),
         names.FIDELITY: _fidelity(record.fidelity, FIELDS[RunRecord]),

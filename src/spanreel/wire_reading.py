@@ -15,6 +15,7 @@ from spanreel.fidelity import FIELDS
 from spanreel.model import (
     Agent,
     Answer,
+    Draw,
     Error,
     ErrorCategory,
     Fidelity,
@@ -109,9 +110,20 @@ def _read_run(fields: _Fields, *, started_only: bool) -> RunRecord:
         error=_error(fields),
         started_only=started_only,
         sees_tools=fields.get(names.RUN_SEES_TOOLS) is True,
+        draws=tuple(draw for one in fields.json(names.RUN_DRAWS, list, []) if (draw := _draw(one)) is not None),
     )
     expected: Expected = () if started_only or status is not Status.OK else ((names.RUN_RESULT, "result"),)
     return replace(record, fidelity=_with_absent(fields.fidelity(RunRecord), fields, expected))
+
+
+def _draw(told: Json) -> Draw | None:
+    """What one place drew; None where redaction, or somebody else, has made something else of it."""
+    if not isinstance(told, dict):
+        return None
+    kind, site, values = told.get("kind"), told.get("site"), told.get("values")
+    if not (isinstance(kind, str) and isinstance(site, str) and isinstance(values, list)):
+        return None
+    return Draw(kind, site, tuple(value for value in values if isinstance(value, str)))
 
 
 def _read_tool(fields: _Fields) -> ToolRecord:

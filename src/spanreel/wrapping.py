@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import wrapt
 
 from spanreel import boundary as boundaries
-from spanreel import driving, exchanging
+from spanreel import draws, driving, exchanging
 from spanreel.boundary import Boundary
 from spanreel.carrying import CARRIERS
 from spanreel.clients import CLIENTS
@@ -141,6 +141,8 @@ def instrument(  # noqa: PLR0913 - each is a question of its own, and has a defa
             uninstrument()
         listen(RecordingErrors(on_recording_error) if on_recording_error is not None else None)
         boundaries.install(Boundary(settings, TracerSource(settings, tracer_provider)))
+        if settings.freeze and settings.content:
+            draws.install()
         chosen = set(only) if only is not None else None
         _installation = Installation(target for target in _targets(settings) if _is_chosen(target.library, chosen))
 
@@ -182,6 +184,8 @@ def uninstrument() -> None:
         boundary = boundaries.installed()
         boundaries.install(None)
         if boundary is not None:
+            if boundary.settings.freeze and boundary.settings.content:
+                draws.uninstall()
             boundary.source.shutdown()
 
 

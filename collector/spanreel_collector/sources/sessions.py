@@ -13,6 +13,7 @@ from spanreel.errors import SessionError
 from spanreel.model import (
     Agent,
     Answer,
+    Draw,
     Error,
     Json,
     Message,
@@ -205,6 +206,7 @@ def _run_record(run: Run, asked: tuple[Message, ...], answered: tuple[Message, .
         status=Status.OK if run.status is Status.UNFINISHED else run.status,
         error=_error(run.error),
         sees_tools=run.sees_tools,
+        draws=tuple(Draw(one.kind, one.site, tuple(one.values)) for one in run.draws),
         fidelity=run.fidelity,
     )
 

@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-import sysconfig
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 
-_LIBRARIES = (
-    sysconfig.get_paths()["stdlib"],
-    sysconfig.get_paths()["purelib"],
-    sysconfig.get_paths()["platlib"],
-    str(Path(__file__).parents[1]),
-    "<frozen",
-)
+from spanreel.own_code import is_own
 
 
 def frames_of_call() -> Iterator[FrameType]:
@@ -28,7 +21,7 @@ def frames_of_call() -> Iterator[FrameType]:
 
 def place_of(frames: Sequence[FrameType]) -> str:
     """The first frame outside libraries: where the user's code asked for it."""
-    own = [frame for frame in frames if not frame.f_code.co_filename.startswith(_LIBRARIES)]
+    own = [frame for frame in frames if is_own(frame)]
     frame = own[0] if own else frames[-1]
     file = frame.f_code.co_filename
     inside = os.path.relpath(file) if file.startswith(str(Path.cwd()) + os.sep) else Path(file).name

@@ -240,6 +240,9 @@ class _Nobody:
         """Refused."""
         self.refuse("a tool call")
 
+    def draw(self, *_: Any) -> None:
+        """Whatever it likes."""
+
 
 @contextlib.contextmanager
 def _in_place(options: Options) -> Iterator[None]:

@@ -77,6 +77,10 @@ class Casting:
             return roots[0]
         return self._outside
 
+    def role_of(self, run: LiveRun | None) -> Role | None:
+        """The role of a run that has been cast."""
+        return self._roles.get(run.id) if run is not None else None
+
     def root(self, run: LiveRun | None) -> str:
         """What identifies the root run that a call belongs to."""
         role = self._roles.get(run.id) if run is not None else self.find(None)

@@ -126,6 +126,7 @@ class Changes(_Frozen):
     """All that a replay changes. ``from_turn``: from this turn of each root run on (0 is the first) the model is live.
 
     ``input`` takes the place of the recorded input of the first root run. ``pace``: streams take the time they took.
+    ``freeze``: the agent's own code reads the recorded time, and draws the same uuids and random numbers every time.
     """
 
     overrides: tuple[Override, ...] = ()
@@ -133,6 +134,7 @@ class Changes(_Frozen):
     from_turn: Annotated[int, Field(strict=True, ge=0)] | None = None
     input: str | None = None
     pace: bool = False
+    freeze: bool = False
     volatile: tuple[Volatile, ...] = ()
     tool_policy: ToolPolicies = ToolPolicies()
 
@@ -224,7 +226,11 @@ def from_options(options: Mapping[str, Any]) -> Changes:
     if override != {"settings": {}}:
         told["overrides"] = [*told["overrides"], {"agent": options["agent"], **override}]
     told["edits"] = [*told["edits"], *edits]
-    told |= {name: options[name] for name in ("from_turn", "input", "pace") if options.get(name) not in (None, False)}
+    told |= {
+        name: options[name]
+        for name in ("from_turn", "input", "pace", "freeze")
+        if options.get(name) not in (None, False)
+    }
     return parse_changes(told, "what becomes different")
 
 

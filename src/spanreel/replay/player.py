@@ -35,6 +35,7 @@ from spanreel.replay.canonical import canonical, canonical_arguments, first_diff
 from spanreel.replay.casting import Casting, Role
 from spanreel.replay.changes import Changes
 from spanreel.replay.events import REWORDED, Event, Happening, Subject, contrast, describe, told, without_secrets
+from spanreel.replay.freezing import Frozen
 from spanreel.replay.lanes import Lane, current_lane
 from spanreel.replay.live_models import LiveModels
 from spanreel.replay.matching import (
@@ -88,6 +89,9 @@ class SessionPlayer:
         self._stale: set[str] = set()
         """The root runs in which something was written that was not as recorded."""
         self._models = LiveModels(session, self.changes)
+        self.freezes = self.changes.freeze or any(one.draws for one in session.runs)
+        """Whether what the agent's own code draws from the clock, uuid4 and random is given by us."""
+        self._frozen = Frozen(session)
         self._on_event = on_event
         self._events: list[Event] = []
         self._stopped: dict[str, str] = {}
@@ -104,6 +108,8 @@ class SessionPlayer:
 
     def close(self) -> None:
         """The replay is over; whoever still asks is stopped."""
+        for site in self._frozen.unknown:
+            self.note(f"drawn where nothing was drawn when it was recorded, and so made up: {site}")
         self._closed = True
 
     # -- what the boundary calls ---------------------------------------------------------------------------------------
@@ -246,6 +252,16 @@ class SessionPlayer:
                 return None
             asked = Asked(request, given, choice, self._writes(request), found, event)
             return self._answer_tool(run, role, asked)
+
+    def draw(self, run: LiveRun | None, kind: str, site: str) -> str | None:
+        """What the agent's own code draws from the clock, uuid4 or random."""
+        if not self.freezes:
+            return None
+        with self._lock:
+            role = self._casting.role_of(run)
+            if role is None and not self.changes.freeze:
+                return None
+            return self._frozen.draw(role.run if role is not None else None, kind, site)
 
     def _live_tool(self, request: ToolRequest, choice: Choice, *, apart: bool) -> LiveTool:
         """A tool call as matching sees it, but for its arguments; only from the recording does it need a result."""

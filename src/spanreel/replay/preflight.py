@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from spanreel.draws import can_stop_the_clock
 from spanreel.errors import ReplayRefused, SessionError
 from spanreel.model import Fidelity, Status, ToolKind
 from spanreel.replay.changes import ROOT, Changes
@@ -93,6 +94,8 @@ def _check_changes(changes: Changes, slots: Sequence[Slot]) -> None:
     Raises:
         ReplayRefused: an edit names no recorded call, or an override no recorded agent.
     """
+    if changes.freeze and not can_stop_the_clock():
+        raise ReplayRefused("the clock cannot be frozen without time-machine: pip install 'spanreel[freeze]'")
     calls = {slot.call.id: slot for slot in slots}
     for edit in changes.edits:
         slot = calls.get(edit.call)

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Sequence
 from typing import Final
 
-from spanreel import playing
+from spanreel import draws, playing
 from spanreel.errors import NotIntercepted
 from spanreel.frameworks import FRAMEWORKS
 from spanreel.launch import recorded_environment
@@ -53,12 +53,16 @@ def enter(player: Player, allow: Sequence[str] = ()) -> None:
             "Was it replaced by another library, or left out by instrument(only=...)?"
         )
     guard.watch(player, allow)
+    if getattr(player, "freezes", False):
+        draws.install()
     playing.enter(player)
 
 
 def leave(player: Player) -> None:
     """The player is no longer active; put the process back where it was the last."""
     playing.leave(player)
+    if getattr(player, "freezes", False):
+        draws.uninstall()
     guard.release(player)
     _take_down()
 
