@@ -53,7 +53,7 @@ _OLD_SESSIONS: Final = f"SELECT s.arrived, s.tenant, s.id FROM session s WHERE {
 _OLD_TRACES: Final = "SELECT last, tenant, trace FROM trace WHERE alone = 1 AND last < ? ORDER BY last LIMIT ?"
 
 
-class Engine(Protocol):
+class Engine(saving.Database, Protocol):
     """What is one database's own: connections, transactions, taking in, text search, the disk."""
 
     def reading(self) -> AbstractContextManager[Rows]:
@@ -74,10 +74,6 @@ class Engine(Protocol):
 
     skip_claimed: str
     """What keeps a claim from waiting for another, at the end of its query."""
-
-    def index_text(self, rows: Rows, number: int, text: str | None) -> None:
-        """As `saving.IndexText`."""
-        ...
 
     def add_words(self, rows: Rows, conditions: Conditions, words: Sequence[str]) -> None:
         """Ask for sessions with all these words, the last perhaps not whole; few of them make the conditions rare."""
@@ -272,7 +268,10 @@ class DatabaseStore:
         )
         with self.engine.reading() as rows:
             found = rows.all(sql, (tenant, session))
-        return tuple(Report(*rest, unpack(document)) for *rest, document in found)
+        return tuple(
+            Report(id=id, session=session, at=at, verdict=verdict, document=unpack(document))
+            for id, session, at, verdict, document in found  # noqa: A001 - the word of the model
+        )
 
     # -- keeping house -------------------------------------------------------------------------------------------------
 
@@ -360,7 +359,7 @@ class DatabaseStore:
     def _changing(self, tenant: str) -> Iterator[saving.Saving]:
         with self.engine.writing() as rows:
             self.engine.lock(rows, tenant)
-            yield saving.Saving(rows, tenant, self.clock(), self.engine.index_text)
+            yield saving.Saving(rows, tenant, self.clock(), self.engine)
 
     def _each(self, tenant: str, sql: str, keys: Any) -> Iterator[Any]:
         """The first column of what a query finds for many keys."""

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from spanreel_collector.stores.rows import SESSION_COLUMNS, Rows, chunks, facets_of, pack, places, session_columns
 from spanreel_collector.stores.store import NO_TRACE, Conflict, Derived, Made, Receipt
 
 KEPT_REVISIONS: Final = 20
 
-IndexText = Callable[[Rows, int, str | None], None]
-"""Puts the text of a session, by its number, in the place of what was to be searched before; None removes it."""
+
+class Database(Protocol):
+    """What is one database's own in this."""
+
+    def lock_traces(self, rows: Rows, tenant: str, traces: Iterable[bytes]) -> None:
+        """Nobody else changes these traces until the end of the transaction; all are locked in the same order."""
+        ...
+
+    def index_text(self, rows: Rows, number: int, text: str | None) -> None:
+        """Put a session's text, by its number, in the place of what was to be searched before; None removes it."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +32,7 @@ class Saving:
     rows: Rows
     tenant: str
     now: int
-    index_text: IndexText
+    database: Database
 
 
 def save(saving: Saving, derived: Derived) -> None:
@@ -37,11 +46,12 @@ def save(saving: Saving, derived: Derived) -> None:
     kept = {one.summary.id for one in derived.made} | derived.same
     gone = sessions_of(saving.rows, saving.tenant, traces) - kept
     touched = set(traces) | traces_of(saving.rows, saving.tenant, {*gone, *heads})
+    touched.update(*(one.traces for one in derived.made))
+    saving.database.lock_traces(saving.rows, saving.tenant, touched)
     remove_sessions(saving, gone)
     _note_traces(saving, derived)
     for one in sorted(derived.made, key=lambda made: made.summary.id):
         _save_session(saving, one, derived.reader, heads.get(one.summary.id))
-        touched |= one.traces
     _renew_arrivals(saving, kept)
     _note_alone(saving, touched)
 
@@ -87,7 +97,7 @@ def _save_session(saving: Saving, one: Made, reader: str, number: int | None) ->
     rows.many(sql, ((tenant, summary.id, trace) for trace in sorted(before - one.traces)))
     sql = "INSERT INTO session_trace (tenant, session, trace) VALUES (?, ?, ?)"
     rows.many(sql, ((tenant, summary.id, trace) for trace in sorted(one.traces - before)))
-    saving.index_text(rows, number, one.text)
+    saving.database.index_text(rows, number, one.text)
 
 
 def _save_facets(saving: Saving, number: int, facets: frozenset[tuple[str, str]]) -> None:
@@ -190,7 +200,7 @@ def remove_sessions(saving: Saving, sessions: Iterable[str]) -> Receipt:
         which = f"tenant = ? AND session IN {places(ids)}"
         numbers = [number for (number,) in rows.all(f"SELECT number FROM session WHERE {which_id(ids)}", named)]
         for number in numbers:
-            saving.index_text(rows, number, None)
+            saving.database.index_text(rows, number, None)
             counts.subtract(rows.all("SELECT kind, value FROM facet WHERE session = ?", (number,)))
             rows.run("DELETE FROM facet WHERE session = ?", (number,))
         removed += rows.run(f"DELETE FROM session WHERE {which_id(ids)}", named)
@@ -210,9 +220,10 @@ def remove_traces(saving: Saving, traces: Iterable[bytes]) -> Receipt:
     """Remove what came of traces, and what they were called."""
     rows, tenant = saving.rows, saving.tenant
     removed = items = 0
-    for some in chunks(sorted(traces)):
+    traces = sorted(traces)
+    saving.database.lock_traces(rows, tenant, traces)
+    for some in chunks(traces):
         which, named = f"WHERE tenant = ? AND trace IN {places(some)}", (tenant, *some)
-        # The trace first: in PostgreSQL its lock is what an append of more of it waits for.
         removed += rows.run(f"DELETE FROM trace {which}", named)
         items += rows.run(f"DELETE FROM item {which}", named)
         rows.run(f"DELETE FROM segment {which}", named)

@@ -11,20 +11,18 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
+from spanreel_collector.stores.arriving import Arriving, Key, by_trace, keep_refusals
 from spanreel_collector.stores.database import RARE, DatabaseStore
 from spanreel_collector.stores.finding import Conditions
 from spanreel_collector.stores.migrations import migrate
-from spanreel_collector.stores.rows import Row, Rows, chunks, pack, pack_items, places, storable, unpack
+from spanreel_collector.stores.rows import Row, Rows, chunks, pack, places, storable, unpack
 from spanreel_collector.stores.sqlite_schema import MIGRATIONS
 from spanreel_collector.stores.store import Appended, Refusal, Segment, StoreError
 from spanreel_collector.stores.words import distinct_words
 
-REFUSALS: Final = 1000
-"""So many are kept of a tenant."""
 BUSY: Final = 10.0
 """Seconds to wait for another process that writes."""
 _IDLE: Final = 8
@@ -149,22 +147,55 @@ class SqliteEngine:
 
     def append(self, segments: Sequence[Segment], refusals: Sequence[Refusal], now: int) -> Appended:
         """See `Store`."""
-        ordered = sorted(segments, key=lambda one: (one.tenant, one.trace))
+        arriving = Arriving()
         with self._lock, self._telling(), self._transaction():
-            arriving = _Arriving(self._writer, now)
-            for (tenant, trace), group in groupby(ordered, key=lambda one: (one.tenant, one.trace)):
-                arriving.add(tenant, trace, list(group))
-            arriving.write()
-            _write_refusals(self._writer, refusals)
-        return Appended(len(arriving.items), arriving.known)
+            rows = SqliteRows(self._writer)
+            self._append(arriving, segments, now)
+            keep_refusals(rows, refusals)
+        return arriving.appended()
+
+    def _append(self, arriving: Arriving, segments: Sequence[Segment], now: int) -> None:
+        execute, many = self._writer.execute, self._writer.executemany
+        marks: dict[Key, int] = {}
+        for key, group in by_trace(segments).items():
+            if execute("SELECT 1 FROM erased WHERE tenant = ? AND trace = ?", key).fetchone():
+                continue
+            before = execute("SELECT mark FROM trace WHERE tenant = ? AND trace = ?", key).fetchone()
+            marks[key] = max(before[0] if before else 0, now - 1)
+            arriving.take(key, group, self._known(key, group) if before else set())
+        many("INSERT INTO item (tenant, trace, item) VALUES (?, ?, ?)", arriving.items)
+        many(
+            "INSERT INTO segment (tenant, trace, mark, signal, size, items, body) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            arriving.segments(marks),
+        )
+        many(
+            "INSERT INTO trace (tenant, trace, mark, done, first, last, claimed, items, bytes, alone, reader) "
+            "VALUES (?, ?, ?, 0, ?, ?, 0, ?, ?, 1, NULL) ON CONFLICT (tenant, trace) DO UPDATE SET "
+            "first = CASE WHEN done < mark THEN first ELSE excluded.first END, mark = excluded.mark, "
+            "last = MAX(last, excluded.last), items = items + excluded.items, bytes = bytes + excluded.bytes",
+            (
+                (tenant, trace, marks[tenant, trace] + count, now, now, items, size)
+                for tenant, trace, count, items, size in arriving.traces
+            ),
+        )
+
+    def _known(self, key: Key, segments: Sequence[Segment]) -> set[bytes]:
+        found: set[bytes] = set()
+        for items in chunks(item for segment in segments for item in segment.items):
+            sql = f"SELECT item FROM item WHERE tenant = ? AND trace = ? AND item IN {places(items)}"
+            found.update(item for (item,) in self._writer.execute(sql, (*key, *items)))
+        return found
 
     def lock(self, rows: Rows, tenant: str) -> None:
         """See `Engine`. Whoever writes is alone already."""
 
+    def lock_traces(self, rows: Rows, tenant: str, traces: Iterable[bytes]) -> None:
+        """See `saving.Database`. As `lock`."""
+
     # -- searching -----------------------------------------------------------------------------------------------------
 
     def index_text(self, rows: Rows, number: int, text: str | None) -> None:
-        """See `saving.IndexText`."""
+        """See `saving.Database`."""
         words = None if text is None else " ".join(distinct_words(text)).encode()
         before = rows.all("SELECT words FROM session_words WHERE session = ?", (number,))
         old = unpack(before[0][0]) if before else None
@@ -255,71 +286,3 @@ def _prepare(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     with closing(connection.execute("PRAGMA journal_mode = WAL")) as cursor:
         cursor.fetchone()
-
-
-class _Arriving:
-    """What one call appends, gathered first: statements for many rows cost less than many statements."""
-
-    def __init__(self, connection: sqlite3.Connection, now: int) -> None:
-        self.items: list[Row] = []
-        self.known = 0
-        self._connection = connection
-        self._now = now
-        self._segments: list[Row] = []
-        self._traces: list[Row] = []
-
-    def add(self, tenant: str, trace: bytes, segments: Sequence[Segment]) -> None:
-        """Take what is new of the segments of one trace."""
-        execute = self._connection.execute
-        if execute("SELECT 1 FROM erased WHERE tenant = ? AND trace = ?", (tenant, trace)).fetchone():
-            return
-        before = execute("SELECT mark FROM trace WHERE tenant = ? AND trace = ?", (tenant, trace)).fetchone()
-        known = self._known(tenant, trace, segments) if before else set[bytes]()
-        mark = max(before[0], self._now - 1) if before else self._now - 1
-        items = size = 0
-        for segment in segments:
-            new = tuple(item for item in dict.fromkeys(segment.items) if item not in known)
-            self.known += len(segment.items) - len(new)
-            if not new:
-                continue
-            known.update(new)
-            mark, items, size = mark + 1, items + len(new), size + len(segment.body)
-            self.items.extend((tenant, trace, item) for item in new)
-            self._segments.append((tenant, trace, mark, segment.signal, segment.size, pack_items(new), segment.body))
-        if items:
-            self._traces.append((tenant, trace, mark, self._now, self._now, items, size))
-
-    def _known(self, tenant: str, trace: bytes, segments: Sequence[Segment]) -> set[bytes]:
-        found: set[bytes] = set()
-        for items in chunks(item for segment in segments for item in segment.items):
-            sql = f"SELECT item FROM item WHERE tenant = ? AND trace = ? AND item IN {places(items)}"
-            found.update(item for (item,) in self._connection.execute(sql, (tenant, trace, *items)))
-        return found
-
-    def write(self) -> None:
-        """Write all of it."""
-        many = self._connection.executemany
-        many("INSERT INTO item (tenant, trace, item) VALUES (?, ?, ?)", self.items)
-        many(
-            "INSERT INTO segment (tenant, trace, mark, signal, size, items, body) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            self._segments,
-        )
-        many(
-            "INSERT INTO trace (tenant, trace, mark, done, first, last, claimed, items, bytes, alone, reader) "
-            "VALUES (?, ?, ?, 0, ?, ?, 0, ?, ?, 1, NULL) ON CONFLICT (tenant, trace) DO UPDATE SET "
-            "first = CASE WHEN done < mark THEN first ELSE excluded.first END, mark = excluded.mark, "
-            "last = excluded.last, items = items + excluded.items, bytes = bytes + excluded.bytes",
-            self._traces,
-        )
-
-
-def _write_refusals(connection: sqlite3.Connection, refusals: Sequence[Refusal]) -> None:
-    rows = SqliteRows(connection)
-    values = [(one.tenant, one.at, one.place[:1000], one.reason[:1000]) for one in refusals]
-    rows.many("INSERT INTO refusal (tenant, at, place, reason) VALUES (?, ?, ?, ?)", values)
-    for tenant in sorted({one.tenant for one in refusals}):
-        rows.run(
-            "DELETE FROM refusal WHERE tenant = ? AND number <= "
-            "(SELECT number FROM refusal WHERE tenant = ? ORDER BY number DESC LIMIT 1 OFFSET ?)",
-            (tenant, tenant, REFUSALS),
-        )

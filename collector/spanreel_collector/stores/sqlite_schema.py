@@ -53,7 +53,7 @@ CREATE INDEX session_updated ON session (tenant, by_updated, id);
 CREATE INDEX session_duration ON session (tenant, by_duration, id);
 CREATE INDEX session_tokens ON session (tenant, by_tokens, id);
 CREATE INDEX session_cost ON session (tenant, by_cost, id);
-CREATE INDEX session_user ON session (tenant, user_id, by_started, id) WHERE user_id IS NOT NULL;
+CREATE INDEX session_of_user ON session (tenant, user_id, by_started, id) WHERE user_id IS NOT NULL;
 CREATE INDEX session_key ON session (tenant, key);
 CREATE INDEX session_baseline ON session (tenant, baseline, by_started, id) WHERE baseline IS NOT NULL;
 CREATE INDEX session_arrived ON session (arrived);

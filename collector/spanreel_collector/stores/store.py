@@ -32,10 +32,10 @@ class Conflict(Exception):
 class Segment:
     """What one request held of one trace.
 
-    ``trace`` is 16 bytes. ``items`` tell what is in it apart, all of one length: of a span its id and a checksum of what
-    it says (8 and 4 bytes), so that a corrected version is another item; of a log record a digest (16 bytes). ``body``
-    is an ExportTraceServiceRequest (or ExportLogsServiceRequest) of only these items, as zstd; ``size`` is how long it
-    was before.
+    ``trace`` is 16 bytes. ``items`` tell what is in it apart, all of one length: of a span its id and a checksum of
+    what it says (8 and 4 bytes), so that a corrected version is another item; of a log record a digest (16 bytes).
+    ``body`` is an ExportTraceServiceRequest (or ExportLogsServiceRequest) of only these items, as zstd; ``size`` is how
+    long it was before.
     """
 
     tenant: str
