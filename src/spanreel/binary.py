@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import functools
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -50,9 +51,7 @@ def without_binary(value: Any, keep: Keep | None = None) -> Any:
 def without_binary_text(text: str, keep: Keep | None = None) -> str:
     """Text, JSON text or other, with stand-ins; the very same object where it holds nothing binary."""
     if isinstance(text, json_text.Listed):
-        items = tuple(_known(item, keep) for item in text.items)
-        same = all(new is old for new, old in zip(items, text.items, strict=True))
-        return text if same else json_text.listed(items)
+        return _listed(text, keep)
     return _known(text, keep)
 
 
@@ -70,10 +69,23 @@ def decodable(value: Any) -> Any:
     return [decodable(item) for item in value] if isinstance(value, list) else value
 
 
+def _listed(text: json_text.Listed, keep: Keep | None) -> str:
+    replaced = {}
+    for item in text.items:
+        if without_binary_text in item.passed:
+            continue
+        new = _known(item, keep)
+        if new is item:
+            json_text.note_passed(item, without_binary_text)
+        else:
+            replaced[item] = new
+    return json_text.listed(replaced.get(item, item) for item in text.items) if replaced else text
+
+
 def _known(text: str, keep: Keep | None) -> str:
     """The text with stand-ins, found out once; whoever keeps contents has to meet them each time."""
     if len(text) < _WORTH_KNOWING:
-        return _string(text, keep) if _may_hold(text) else text
+        return text if _is_plain(text) else _string(text, keep)
     found = _looked_at.find(text)
     if found is None or (found is not _CLEAN and keep is not None):
         found = _string(text, keep) if _may_hold(text) else text
@@ -85,6 +97,12 @@ _looked_at: Memory[str] = Memory(KNOWN_BYTES)
 _CLEAN: Final = ""
 _WORTH_KNOWING: Final = 64
 """Characters from which on looking up is cheaper than looking."""
+
+
+@functools.lru_cache(4096)
+def _is_plain(text: str) -> bool:
+    """Of short texts, which are names and numbers, and come again and again."""
+    return not _may_hold(text)
 
 
 def _may_hold(text: str) -> bool:

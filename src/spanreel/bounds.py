@@ -15,6 +15,7 @@ from spanreel import conventions as names
 from spanreel import json_text
 from spanreel.fidelity import CONTENT
 
+_PLAIN: Final = frozenset({int, float, bool, type(None)})
 LEAST_WORTH_KEEPING: Final = 256
 """A value that would have to become shorter than this is dropped."""
 
@@ -98,6 +99,8 @@ def tighten(attributes: Mapping[str, AttributeValue], tool: int, payload: int) -
 
 def size_of(value: Any) -> int:
     """The bytes of an attribute value, near enough."""
+    if type(value) in _PLAIN:
+        return 8
     if isinstance(value, str):
         return len(value) if value.isascii() else len(value.encode("utf-8", "surrogatepass"))
     if isinstance(value, (bytes, bytearray)):

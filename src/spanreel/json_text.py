@@ -32,30 +32,56 @@ def encode(value: Any) -> str:
             return json.dumps(_marker(value))
 
 
+class Item(str):
+    """The JSON text of an item of a list. ``passed`` are those who examined it and found nothing, the last few of them:
+    the very same item stands in the lists of the calls that follow, and need not even be looked up there.
+    """
+
+    __slots__ = ("passed",)
+
+    passed: tuple[object, ...]
+
+
+def item(text: str) -> Item:
+    """The text as an item that nobody has examined."""
+    made = Item(text)
+    made.passed = ()
+    return made
+
+
+def note_passed(examined: Item, examiner: object) -> None:
+    """The examiner found nothing in the item."""
+    examined.passed = (*examined.passed[1 - _MOST_EXAMINERS :], examiner)
+
+
+_MOST_EXAMINERS = 4
+
+
 class Listed(str):
     """The JSON text of a list, which remembers the texts of its items: each can be looked at alone."""
 
     __slots__ = ("items",)
 
-    items: tuple[str, ...]
+    items: tuple[Item, ...]
 
 
 def encode_list(values: Iterable[Any]) -> Listed:
     """`encode` of a list, item by item."""
-    return listed(tuple(_text_of(value) if type(value) is Known else encode(value) for value in values))
+    return listed(_text_of(value) if type(value) is Known else encode(value) for value in values)
 
 
-def _text_of(value: Known) -> str:
+def _text_of(value: Known) -> Item:
     if value.text is None:
-        value.text = encode(value)
+        value.text = item(encode(value))
     return value.text
 
 
-def listed(items: tuple[str, ...]) -> Listed:
+def listed(texts: Iterable[str]) -> Listed:
     """The list of these JSON texts."""
-    text = Listed(f"[{','.join(items)}]")
-    text.items = items
-    return text
+    items = tuple(text if type(text) is Item else item(text) for text in texts)
+    made = Listed(f"[{','.join(items)}]")
+    made.items = items
+    return made
 
 
 def decode(text: str) -> Json:

@@ -6,7 +6,10 @@ A conversation repeats its history in every call; what was read, examined or wri
 from __future__ import annotations
 
 import threading
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:  # the two know each other
+    from spanreel.json_text import Item
 
 Value = TypeVar("Value")
 
@@ -19,7 +22,7 @@ class Known(dict[str, Any]):
 
     __slots__ = ("text",)
 
-    text: str | None
+    text: Item | None
 
 
 def known(value: dict[str, Any]) -> Known:

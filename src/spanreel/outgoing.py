@@ -91,7 +91,7 @@ def finish_span(
     links = [_link(link, policy, content=content) for link in span.links]
     dropped = getattr(span, "dropped_attributes", 0)
     return ReadableSpan(
-        name=safe_text(span.name, NAME_BYTES, policy),
+        name=safe_name(span.name, policy),
         context=_context(span.context, policy),
         parent=span.parent,
         resource=resource,

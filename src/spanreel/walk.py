@@ -139,10 +139,22 @@ def _name(name: str, policy: Policy) -> str:
 
 def _listed(text: json_text.Listed, walk: Walk) -> Any:
     """A list of objects, most of which were in the list before: each by itself, and once."""
-    if not all(item[:1] == "{" for item in text.items):
+    policy = walk.policy
+    by_tool = bool(walk.calls)  # what a tool gave is judged by the tool, which stands elsewhere
+    new = text.items if by_tool else [item for item in text.items if policy not in item.passed]
+    if not new:
+        return text
+    if not all(item[:1] == "{" for item in new):
         return _string(text, walk, (), "")  # other items can tell something about each other
-    items = tuple(_known(item, walk) for item in text.items)
-    return text if all(new is old for new, old in zip(items, text.items, strict=True)) else json_text.listed(items)
+    failures = walk.failures
+    redacted = {item: _known(item, walk) for item in new}
+    if walk.failures == failures and not by_tool:
+        for item, found in redacted.items():
+            if found is item:
+                json_text.note_passed(item, policy)
+    if all(found is item for item, found in redacted.items()):
+        return text
+    return json_text.listed(redacted.get(item, item) for item in text.items)
 
 
 def _known(text: str, walk: Walk) -> str:

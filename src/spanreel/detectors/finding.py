@@ -38,7 +38,8 @@ class Detector:
     """One kind of secret in text. A secret, or the name before it, starts with one of the lower-case ``fragments``.
 
     ``find`` is told the places of the fragments, or of what ``shape`` matches in the lower-case text (which is ASCII:
-    every other character is a ``?``). A detector that has neither looks at every text, from its start.
+    every other character is a ``?``, every digit a ``0``). A shape is written with the very character that it begins
+    with. A detector that has neither looks at every text, from its start.
     """
 
     name: str

@@ -33,6 +33,7 @@ class _Sign:
     By the number of its group: how many characters of fragments end there, and whose these are.
     """
 
+    character: bytes
     pattern: re.Pattern[bytes]
     folded: bool
     groups: tuple[tuple[tuple[int, int], ...], ...]
@@ -117,7 +118,8 @@ def _sign_pattern(sign: bytes, folded: bool, fragments: Mapping[bytes, Owners]) 
             if any(_may_end(longer, head) for longer in group)
         }
         groups.append(tuple((length, rank) for length, ranks in sorted(ends) for rank in ranks))
-    return _Sign(re.compile(re.escape(sign) + b"(?:" + b"|".join(branches) + b")"), folded, tuple(groups))
+    pattern = re.compile(re.escape(sign) + b"(?:" + b"|".join(branches) + b")")
+    return _Sign(sign, pattern, folded, tuple(groups))
 
 
 def _may_end(longer: bytes, head: bytes) -> bool:
@@ -142,10 +144,15 @@ def _places(text: str, search: Search) -> dict[int, list[int]]:
             for rank in owners:
                 places[rank] += here
     for sign in search.signs:
-        for match in sign.pattern.finditer(folded if sign.folded else plain):
+        looked_through = folded if sign.folded else plain
+        if sign.character not in looked_through:
+            continue  # nearly always, in short texts; telling that is cheaper than to begin a search
+        for match in sign.pattern.finditer(looked_through):
             for length, rank in sign.groups[match.lastindex or 0]:
                 places[rank].append(match.end() - length)
     for shape, owners in search.shapes:
+        if shape.pattern[:1] not in folded:
+            continue
         here = [match.start() for match in shape.finditer(folded)]
         for rank in owners if here else ():
             places[rank] += here
