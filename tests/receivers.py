@@ -20,6 +20,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2_grpc import (
     TraceServiceServicer,
     add_TraceServiceServicer_to_server,
 )
+from zstandard import ZstdDecompressor
 
 FOUR_MIB = 4 * 1024 * 1024
 
@@ -32,6 +33,7 @@ class Received:
     sizes: list[int] = field(default_factory=list)
     spans: list[Any] = field(default_factory=list)
     refused: int = 0
+    credentials: set[str] = field(default_factory=set)
     data: bytearray = field(default_factory=bytearray)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -50,6 +52,7 @@ def grpc_receiver() -> Iterator[Received]:
 
     class Servicer(TraceServiceServicer):
         def Export(self, request: Any, context: Any) -> Any:  # noqa: N802 -- the service's name for it
+            received.credentials |= {value for name, value in context.invocation_metadata() if name == "authorization"}
             received.take(request)
             return ExportTraceServiceResponse()
 
@@ -64,7 +67,7 @@ def grpc_receiver() -> Iterator[Received]:
 
 
 @contextlib.contextmanager
-def http_receiver(status: int = 200) -> Iterator[Received]:
+def http_receiver(status: int = 200, port: int = 0) -> Iterator[Received]:
     received = Received("")
 
     class Handler(BaseHTTPRequestHandler):
@@ -72,6 +75,9 @@ def http_receiver(status: int = 200) -> Iterator[Received]:
             body = self.rfile.read(int(self.headers["content-length"]))
             if self.headers.get("content-encoding") == "gzip":
                 body = gzip.decompress(body)
+            if self.headers.get("content-encoding") == "zstd":
+                body = ZstdDecompressor().decompressobj().decompress(body)
+            received.credentials.add(self.headers.get("authorization", ""))
             if len(body) > FOUR_MIB or status != 200:
                 received.refused += 1
                 self.send_response(413 if status == 200 else status)
@@ -86,7 +92,7 @@ def http_receiver(status: int = 200) -> Iterator[Received]:
         def log_message(self, *arguments: Any) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
     received.endpoint = f"http://127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
