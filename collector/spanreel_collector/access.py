@@ -1,0 +1,268 @@
+"""Who may do what: the one place that all doors ask, before they read anything that was sent.
+
+Tokens are known by their digests alone. Where there are none, everybody on this machine may do everything, which is
+allowed on loopback addresses only, and to no page of another site that a browser shows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+import os
+import tomllib
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Final
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from spanreel.errors import SettingsError
+
+TOKEN_FILE: Final = "SPANREEL_TOKEN_FILE"  # noqa: S105 - the name of a variable
+"""A TOML file with tokens, by their digests."""
+TOKENS: Final = {
+    "SPANREEL_TOKEN": ("ingest", "read", "erase"),
+    "SPANREEL_INGEST_TOKEN": ("ingest",),
+    "SPANREEL_READ_TOKEN": ("read",),
+}
+"""Variables that hold a token itself, and what it may do; of the tenant "default"."""
+DEFAULT_TENANT: Final = "default"
+_LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+_SHORTEST: Final = 16
+
+
+class Scope(StrEnum):
+    """What a token may do."""
+
+    INGEST = "ingest"
+    READ = "read"
+    ERASE = "erase"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token that is known: the SHA-256 of its text, whose it is, what it may do, and its name in logs."""
+
+    name: str
+    digest: bytes
+    tenant: str
+    scopes: frozenset[Scope]
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks."""
+
+    tenant: str
+    scopes: frozenset[Scope]
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Who may. ``hosts`` are names that this service is reached by, besides those of this machine."""
+
+    tokens: tuple[Token, ...] = ()
+    hosts: frozenset[str] = frozenset()
+
+
+class Denied(Exception):
+    """The caller may not do this. ``status`` is 401, where a token would help, or 403."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+
+
+ANYBODY: Final = Caller(DEFAULT_TENANT, frozenset(Scope), "anybody on this machine")
+
+
+def admit(access: Access, headers: Mapping[str, str], scope: Scope | None) -> Caller:
+    """Who asks, by the headers (or gRPC metadata; names in lower case) of a request that needs a scope, or none.
+
+    Raises:
+        Denied: they may not.
+    """
+    if not access.tokens:
+        _check_origin(access, headers)
+        return ANYBODY
+    if scope is None:
+        return Caller("", frozenset(), "anybody")
+    kind, _, text = headers.get("authorization", "").partition(" ")
+    if kind.lower() != "bearer" or not text.strip():
+        raise Denied(401, "no bearer token in the authorization header")
+    digest = hashlib.sha256(text.strip().encode("utf-8", "surrogateescape")).digest()
+    # Each is compared, so that the time it takes says nothing about which one was like it.
+    found = [token for token in access.tokens if hmac.compare_digest(token.digest, digest)]
+    if not found:
+        raise Denied(401, "the bearer token is not known")
+    token = found[0]
+    if scope not in token.scopes:
+        raise Denied(403, f"the token {token.name!r} may not {scope}")
+    return Caller(token.tenant, token.scopes, token.name)
+
+
+def _check_origin(access: Access, headers: Mapping[str, str]) -> None:
+    """Refuse what a browser sends for a page of another site, be it by a name of theirs that leads here.
+
+    Raises:
+        Denied: it does.
+    """
+    host = headers.get("host") or headers.get(":authority")
+    if host is not None and _name(host) not in _LOCAL | access.hosts:
+        raise Denied(403, f"the host {host[:100]!r} is none of this service; without tokens it is reached as localhost")
+    origin = headers.get("origin")
+    if origin is not None and urlsplit(origin).netloc.lower() != (host or "").lower():
+        raise Denied(403, "a page of another site asks")
+    if headers.get("sec-fetch-site") in ("cross-site", "same-site") and headers.get("sec-fetch-mode") != "navigate":
+        raise Denied(403, "a page of another site asks")
+
+
+def _name(host: str) -> str:
+    """The name in a host header, without the port."""
+    try:
+        return (urlsplit(f"//{host}").hostname or "").lower().rstrip(".")
+    except ValueError:
+        return ""
+
+
+def check_address(access: Access, host: str) -> None:
+    """Return if the service may listen on an address.
+
+    Raises:
+        SettingsError: others than this machine would reach it, and it has no tokens.
+    """
+    if access.tokens or is_loopback(host):
+        return
+    raise SettingsError(
+        f"no tokens, and {host!r} is reached from other machines: set {TOKEN_FILE} or SPANREEL_TOKEN, "
+        "or listen on 127.0.0.1"
+    )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches an address."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+# -- tokens ----------------------------------------------------------------------------------------------------------
+
+
+class _Token(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field(min_length=1, max_length=100)
+    sha256: str = Field(pattern="^[0-9a-fA-F]{64}$")
+    tenant: str = Field(default=DEFAULT_TENANT, pattern=r"^[A-Za-z0-9_.-]{1,64}$")
+    scopes: Annotated[tuple[Scope, ...], Field(min_length=1)]
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    token: Annotated[tuple[_Token, ...], Field(min_length=1)]
+
+
+def read_access(environment: Mapping[str, str], hosts: frozenset[str] = frozenset()) -> Access:
+    """The tokens of a file and of the environment.
+
+    Raises:
+        SettingsError: the file cannot be read, or says what it cannot; a token is too short. Never quotes a token.
+    """
+    path = environment.get(TOKEN_FILE, "").strip()
+    tokens = list(read_tokens(path)) if path else []
+    for name, scopes in TOKENS.items():
+        text = environment.get(name, "").strip()
+        if not text:
+            continue
+        if len(text) < _SHORTEST:
+            raise SettingsError(f"{name} has fewer than {_SHORTEST} characters; make one with: openssl rand -hex 32")
+        digest = hashlib.sha256(text.encode("utf-8", "surrogateescape")).digest()
+        tokens.append(Token(name, digest, DEFAULT_TENANT, frozenset(map(Scope, scopes))))
+    return Access(tuple(tokens), hosts)
+
+
+def read_tokens(path: str | os.PathLike[str]) -> tuple[Token, ...]:
+    """The tokens of a TOML file: ``[[token]]`` with ``name``, ``sha256`` (hex), ``scopes``, and ``tenant``.
+
+    Raises:
+        SettingsError: the file cannot be read, or says what it cannot.
+    """
+    file = Path(path)
+    try:
+        said = _File.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise SettingsError(f"the token file {str(file)!r} cannot be read: {error.strerror or error}") from error
+    except ValidationError as error:
+        # Without what was given: it may be a token that was written where its digest belongs.
+        wrong = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()[:5])
+        raise SettingsError(f"the token file {str(file)!r}: {wrong}") from None
+    except ValueError:
+        raise SettingsError(f"the token file {str(file)!r} is not TOML") from None
+    return tuple(
+        Token(token.name, bytes.fromhex(token.sha256), token.tenant, frozenset(token.scopes)) for token in said.token
+    )
+
+
+# -- TLS -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """Files in PEM: what the service shows, its key, and who signs the certificates that callers must show, if any."""
+
+    certificate: str
+    key: str
+    client_authority: str | None = None
+
+
+# -- HTTP ------------------------------------------------------------------------------------------------------------
+
+AsgiScope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+AsgiApp = Callable[[AsgiScope, Receive, Send], Awaitable[None]]
+Needed = Callable[[str, str], Scope | None]
+"""What a request needs, by its method and path; None what anybody may ask."""
+Refuse = Callable[[AsgiScope, Denied], tuple[str, bytes]]
+"""The content type and body that say to a caller that they may not."""
+CALLER: Final = "spanreel.caller"
+"""The key of an ASGI scope where a guarded application finds its `Caller`."""
+
+
+def guarded(app: AsgiApp, access: Access, needed: Needed, refuse: Refuse) -> AsgiApp:
+    """The application behind the one check: whatever is not admitted does not reach it, and its body is not read."""
+
+    async def guard(scope: AsgiScope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await app(scope, receive, send)
+            return
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        try:
+            caller = admit(access, headers, needed(scope["method"], scope["path"]))
+        except Denied as denied:
+            kind, body = refuse(scope, denied)
+            fields = [(b"content-type", kind.encode()), (b"content-length", b"%d" % len(body)), *_CLOSE]
+            if denied.status == _UNAUTHORIZED:
+                fields.append((b"www-authenticate", b'Bearer realm="spanreel"'))
+            await send({"type": "http.response.start", "status": denied.status, "headers": fields})
+            await send({"type": "http.response.body", "body": body})
+            return
+        await app({**scope, CALLER: caller}, receive, send)
+
+    return guard
+
+
+_UNAUTHORIZED: Final = 401
+_CLOSE: Final = ((b"connection", b"close"), (b"cache-control", b"no-store"))
+"""What was sent is not read, so that nothing else can come on this connection."""

@@ -1,0 +1,13 @@
+"""A policy applied to what arrives, item by item, before it is kept."""
+
+from __future__ import annotations
+
+from spanreel.policy import Policy
+from spanreel_collector.otlp.parts import Apart, Kept
+from spanreel_collector.otlp.rewriting import rewrite
+from spanreel_collector.redact_traces import redact_request
+
+
+def redact_apart(apart: Apart, signal: Kept, policy: Policy) -> Apart:
+    """The same without what the policy finds. What is not known of a newer protocol cannot be examined, and goes."""
+    return rewrite(apart, signal, lambda said: redact_request(said, policy))
