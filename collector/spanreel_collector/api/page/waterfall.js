@@ -1,0 +1,206 @@
+// The rows of a session along time. Only rows on the screen are in the document; times in which nothing happened are cut.
+
+import { element, replace } from "./dom.js";
+import { compact, duration, exact } from "./format.js";
+import { sign } from "./marks.js";
+import { STATUS } from "./words.js";
+
+const HEIGHT = 26;
+const BEYOND = 8;
+const IDLE = 0.12; // A pause of more than this share of all that was done is cut.
+const CUT = 0.025;
+
+/** `{element, draw(), select(row, move), beside(row, step), fold(row, shut, go)}`. */
+export function waterfall(view, choose) {
+  const { rows } = view.outline;
+  const fall = { view, rows, choose: (row) => choose(row, { from: "waterfall" }), folded: new Set(), chosen: null, scale: scaleOf(rows), sums: sumsOf(rows) };
+  fall.list = element("div", { class: "fall-rows", role: "tree", tabindex: "0", "aria-label": "Runs, turns and calls along time" });
+  fall.inner = element("div", { class: "fall-inner", role: "presentation" });
+  fall.list.append(fall.inner);
+  fall.count = element("span", { class: "dim", role: "status" });
+  fall.list.addEventListener("scroll", () => requestAnimationFrame(() => drawRows(fall)), { passive: true });
+  new ResizeObserver(() => drawRows(fall)).observe(fall.list);
+  listen(fall);
+  arrange(fall);
+  const whole = element("section", { class: "fall", "aria-label": "Waterfall" }, element("div", { class: "fall-head" }, fall.count, axis(fall), element("span", { class: "column" }, "tokens")), fall.list);
+  return {
+    element: whole,
+    draw: () => drawRows(fall),
+    select: (row, move) => select(fall, row, move),
+    beside: (row, step) => beside(fall, row, step),
+    fold: (row, shut, go) => fold(fall, row, shut, go),
+  };
+}
+
+function listen(fall) {
+  const rowOf = (event) => { const node = event.target.closest(".fall-row"); return node && fall.rows[Number(node.dataset.number)]; };
+  fall.list.addEventListener("click", (event) => {
+    const row = rowOf(event);
+    if (!row) return;
+    if (event.target.closest(".twist") && row.end - row.number > 1) return toggle(fall, row);
+    fall.choose(row);
+  });
+  fall.list.addEventListener("dblclick", (event) => { const row = rowOf(event); if (row && row.end - row.number > 1) toggle(fall, row); });
+}
+
+// -- which rows ------------------------------------------------------------------------------------------------------
+
+function arrange(fall) {
+  fall.visible = [];
+  for (let number = 0; number < fall.rows.length; number += 1) {
+    const row = fall.rows[number];
+    row.line = fall.visible.length;
+    fall.visible.push(row);
+    if (fall.folded.has(row)) {
+      for (const inside of fall.rows.slice(number + 1, row.end)) inside.line = null;
+      number = row.end - 1;
+    }
+  }
+  fall.inner.style.height = `${fall.visible.length * HEIGHT}px`;
+  replace(fall.count, fall.visible.length === fall.rows.length ? `${exact(fall.rows.length)} rows` : `${exact(fall.visible.length)} of ${exact(fall.rows.length)} rows`);
+}
+
+function toggle(fall, row) {
+  if (!fall.folded.delete(row)) fall.folded.add(row);
+  arrange(fall);
+  drawRows(fall);
+}
+
+function fold(fall, row, shut, go) {
+  const folds = row.end - row.number > 1;
+  const isShut = fall.folded.has(row);
+  if (shut && (!folds || isShut)) { if (row.parent) go(row.parent); return true; }
+  if (!shut && folds && !isShut) { go(fall.rows[row.number + 1]); return true; }
+  if (folds) toggle(fall, row);
+  return true;
+}
+
+function beside(fall, row, step) {
+  if (!row) return fall.visible[step > 0 ? 0 : fall.visible.length - 1] ?? null;
+  return fall.visible[Math.min(Math.max((row.line ?? 0) + step, 0), fall.visible.length - 1)];
+}
+
+function select(fall, row, move) {
+  fall.chosen = row;
+  if (row) {
+    let opened = false;
+    for (let around = row.parent; around; around = around.parent) opened = fall.folded.delete(around) || opened;
+    if (opened) arrange(fall);
+    const top = row.line * HEIGHT;
+    const { scrollTop, clientHeight } = fall.list;
+    if ((move || opened) && (top < scrollTop || top + HEIGHT > scrollTop + clientHeight)) fall.list.scrollTop = top - clientHeight / 3;
+  }
+  drawRows(fall);
+}
+
+function drawRows(fall) {
+  const from = Math.max(0, Math.floor(fall.list.scrollTop / HEIGHT) - BEYOND);
+  const to = Math.min(fall.visible.length, Math.ceil((fall.list.scrollTop + fall.list.clientHeight) / HEIGHT) + BEYOND);
+  replace(fall.inner, fall.visible.slice(from, to).map((row) => rowElement(fall, row)));
+  if (fall.chosen) fall.list.setAttribute("aria-activedescendant", `row-${fall.chosen.number}`);
+  else fall.list.removeAttribute("aria-activedescendant");
+}
+
+function rowElement(fall, row) {
+  const folds = row.end - row.number > 1;
+  const length = row.started !== null && row.ended !== null ? duration(Math.max(0, row.ended - row.started)) : "";
+  const sum = fall.sums.get(row);
+  const said = [row.title, row.status !== "ok" && STATUS.get(row.status), length].filter(Boolean).join(", ");
+  const made = element("div", { class: `fall-row ${row.kind} ${row.status !== "ok" ? row.status : ""} ${fall.chosen === row ? "chosen" : ""}`, id: `row-${row.number}`, role: "treeitem",
+    "aria-level": row.depth + 1, "aria-selected": String(fall.chosen === row), "aria-expanded": folds ? String(!fall.folded.has(row)) : null, "aria-label": said, "data-number": row.number },
+  element("span", { class: "name" }, element("span", { class: "twist", "aria-hidden": "true" }, folds ? (fall.folded.has(row) ? "\u25b8" : "\u25be") : ""), sign(row), element("span", { class: "text", dir: "auto", title: row.title }, row.title)),
+  track(fall, row, length),
+  element("span", { class: "column", title: sum ? `${exact(sum.input)} in, ${exact(sum.output)} out` : null }, sum ? `${compact(sum.input)} \u203a ${compact(sum.output)}` : ""));
+  made.style.top = `${row.line * HEIGHT}px`;
+  made.style.setProperty("--depth", Math.min(row.depth, 10));
+  return made;
+}
+
+function track(fall, row, length) {
+  const box = element("span", { class: "track" });
+  for (const cut of fall.scale.cuts) {
+    const gap = element("span", { class: "cut" });
+    gap.style.left = percent(cut.from);
+    gap.style.width = percent(cut.width);
+    box.append(gap);
+  }
+  if (row.started === null) return box;
+  const [left, right] = [fall.scale.place(row.started), fall.scale.place(row.ended ?? openEnd(fall, row))];
+  const bar = element("span", { class: `extent ${row.ended === null ? "open" : ""}` });
+  bar.style.left = percent(left);
+  bar.style.width = percent(Math.max(right - left, 0));
+  const label = element("span", { class: "took" }, row.ended === null ? "no end" : length);
+  if (right > 0.72) { label.style.right = percent(1 - left); label.classList.add("before"); } else label.style.left = percent(right);
+  if (right > 0.72 && left < 0.2) { label.classList.add("within"); label.style.right = percent(1 - right); }
+  box.append(bar, label);
+  return box;
+}
+
+const percent = (share) => `${(share * 100).toFixed(3)}%`;
+
+// Where no end was recorded, the bar goes on as far as anything in the run does.
+const openEnd = (fall, row) => row.runRow.ended ?? fall.scale.last;
+
+// -- time ------------------------------------------------------------------------------------------------------------
+
+/** `{place(moment) -> 0..1, cuts, spans, last}`. */
+function scaleOf(rows) {
+  const timed = rows.filter((row) => row.started !== null).map((row) => [row.started, Math.max(row.ended ?? row.started, row.started)]).sort((a, b) => a[0] - b[0]);
+  if (!timed.length) return { place: () => 0, cuts: [], spans: [], last: 0 };
+  const merged = merge(timed, 0);
+  const done = merged.reduce((sum, [from, to]) => sum + to - from, 0);
+  const spans = merge(merged, Math.max(done * IDLE, 1));
+  const width = Math.min(CUT, 0.3 / spans.length);
+  const total = spans.reduce((sum, [from, to]) => sum + to - from, 0) || 1;
+  const share = (1 - width * (spans.length - 1)) / total;
+  let left = 0;
+  const placed = spans.map(([from, to]) => { const span = { from, to, left }; left += (to - from) * share + width; return span; });
+  const place = (at) => {
+    const span = placed.findLast((one) => one.from <= at) ?? placed[0];
+    return Math.min(Math.max(span.left + (Math.min(at, span.to) - span.from) * share, 0), 1);
+  };
+  const cuts = placed.slice(1).map((span, number) => ({ from: span.left - width, width, pause: span.from - placed[number].to }));
+  return { place, cuts, spans: placed, share, last: placed.at(-1).to };
+}
+
+function merge(spans, pause) {
+  const found = [];
+  for (const [from, to] of spans) {
+    const last = found.at(-1);
+    if (last && from - last[1] <= pause) last[1] = Math.max(last[1], to);
+    else found.push([from, to]);
+  }
+  return found;
+}
+
+function axis(fall) {
+  const box = element("span", { class: "axis", "aria-hidden": "true" });
+  const { spans, cuts, share } = fall.scale;
+  const tick = (left, text) => { const made = element("span", { class: "tick" }, text); made.style.left = percent(left); box.append(made); };
+  if (spans.length === 1) {
+    const length = spans[0].to - spans[0].from;
+    const step = niceStep(length / 4);
+    for (let at = 0; at <= length; at += step) if (at * share < 0.94) tick(at * share, at ? duration(at) : "0");
+  }
+  if (cuts.length <= 6) for (const cut of cuts) tick(cut.from, `\u2026 ${duration(cut.pause)}`);
+  else tick(0, `${exact(cuts.length)} pauses are cut`);
+  return box;
+}
+
+const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 15000, 30000, 60000, 120000, 300000, 600000, 1800000, 3600000, 7200000, 21600000, 86400000];
+const niceStep = (wanted) => STEPS.find((step) => step >= wanted) ?? wanted;
+
+function sumsOf(rows) {
+  const sums = new Map();
+  for (const row of rows) {
+    const usage = (row.kind === "model" || row.kind === "side") && row.value.usage;
+    if (!usage || (usage.input_tokens ?? usage.output_tokens ?? null) === null) continue;
+    for (let at = row; at; at = at.parent) {
+      const sum = sums.get(at) ?? { input: 0, output: 0 };
+      sum.input += usage.input_tokens ?? 0;
+      sum.output += usage.output_tokens ?? 0;
+      sums.set(at, sum);
+    }
+  }
+  return sums;
+}
