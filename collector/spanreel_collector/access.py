@@ -11,19 +11,17 @@ import hmac
 import ipaddress
 import os
 import tomllib
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from spanreel.errors import SettingsError
 
-TOKEN_FILE: Final = "SPANREEL_TOKEN_FILE"  # noqa: S105 - the name of a variable
-"""A TOML file with tokens, by their digests."""
 TOKENS: Final = {
     "SPANREEL_TOKEN": ("ingest", "read", "erase"),
     "SPANREEL_INGEST_TOKEN": ("ingest",),
@@ -139,7 +137,7 @@ def check_address(access: Access, host: str) -> None:
     if access.tokens or is_loopback(host):
         return
     raise SettingsError(
-        f"no tokens, and {host!r} is reached from other machines: set {TOKEN_FILE} or SPANREEL_TOKEN, "
+        f"no tokens, and {host!r} is reached from other machines: name a file of tokens, set {next(iter(TOKENS))}, "
         "or listen on 127.0.0.1"
     )
 
@@ -172,14 +170,13 @@ class _File(BaseModel):
     token: Annotated[tuple[_Token, ...], Field(min_length=1)]
 
 
-def read_access(environment: Mapping[str, str], hosts: frozenset[str] = frozenset()) -> Access:
-    """The tokens of a file and of the environment.
+def read_access(file: str, environment: Mapping[str, str], hosts: frozenset[str] = frozenset()) -> Access:
+    """The tokens of a file, if one is named, and of the environment.
 
     Raises:
         SettingsError: the file cannot be read, or says what it cannot; a token is too short. Never quotes a token.
     """
-    path = environment.get(TOKEN_FILE, "").strip()
-    tokens = list(read_tokens(path)) if path else []
+    tokens = list(read_tokens(file)) if file else []
     for name, scopes in TOKENS.items():
         text = environment.get(name, "").strip()
         if not text:
@@ -223,46 +220,3 @@ class Tls:
     certificate: str
     key: str
     client_authority: str | None = None
-
-
-# -- HTTP ------------------------------------------------------------------------------------------------------------
-
-AsgiScope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-AsgiApp = Callable[[AsgiScope, Receive, Send], Awaitable[None]]
-Needed = Callable[[str, str], Scope | None]
-"""What a request needs, by its method and path; None what anybody may ask."""
-Refuse = Callable[[AsgiScope, Denied], tuple[str, bytes]]
-"""The content type and body that say to a caller that they may not."""
-CALLER: Final = "spanreel.caller"
-"""The key of an ASGI scope where a guarded application finds its `Caller`."""
-
-
-def guarded(app: AsgiApp, access: Access, needed: Needed, refuse: Refuse) -> AsgiApp:
-    """The application behind the one check: whatever is not admitted does not reach it, and its body is not read."""
-
-    async def guard(scope: AsgiScope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            if scope["type"] == "lifespan":
-                await app(scope, receive, send)
-            return
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        try:
-            caller = admit(access, headers, needed(scope["method"], scope["path"]))
-        except Denied as denied:
-            kind, body = refuse(scope, denied)
-            fields = [(b"content-type", kind.encode()), (b"content-length", b"%d" % len(body)), *_CLOSE]
-            if denied.status == _UNAUTHORIZED:
-                fields.append((b"www-authenticate", b'Bearer realm="spanreel"'))
-            await send({"type": "http.response.start", "status": denied.status, "headers": fields})
-            await send({"type": "http.response.body", "body": body})
-            return
-        await app({**scope, CALLER: caller}, receive, send)
-
-    return guard
-
-
-_UNAUTHORIZED: Final = 401
-_CLOSE: Final = ((b"connection", b"close"), (b"cache-control", b"no-store"))
-"""What was sent is not read, so that nothing else can come on this connection."""

@@ -1,17 +1,17 @@
 """OTLP over HTTP: POST /v1/traces, /v1/logs and /v1/metrics, as an ASGI application.
 
-https://opentelemetry.io/docs/specs/otlp/#otlphttp. Who may is known already (`access.guarded`).
+https://opentelemetry.io/docs/specs/otlp/#otlphttp. Who may is asked before anything of a body is read.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
-from spanreel_collector.access import CALLER, AsgiApp, AsgiScope, Caller, Denied, Receive, Send
+from spanreel_collector.access import Access, Denied, Scope, admit
 from spanreel_collector.otlp.answers import Code, Form, Status, write_response, write_status
 from spanreel_collector.otlp.parts import TooLarge
 from spanreel_collector.receiver.bodies import ENCODINGS, UnknownEncoding
@@ -34,8 +34,12 @@ _HTTP: Final[Mapping[Code, int]] = {
     Code.INTERNAL: 500,
     Code.UNAVAILABLE: 503,
 }
-_UNSUPPORTED: Final = 415
+_UNAUTHORIZED, _UNSUPPORTED = 401, 415
 
+AsgiScope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+AsgiApp = Callable[[AsgiScope, Receive, Send], Awaitable[None]]
 Headers = Sequence[tuple[bytes, bytes]]
 
 
@@ -66,26 +70,18 @@ class _Reading:
     held: int = 0
 
 
-def receiver_app(receiver: Receiver) -> AsgiApp:
-    """The application. Its scopes hold a `Caller`, as `access.guarded` puts it there; without one nothing is read."""
-    door = _Door(receiver)
-    return door.serve
-
-
-def refuse_http(scope: AsgiScope, denied: Denied) -> tuple[str, bytes]:
-    """The Status that says no, in the form of the request; for `access.guarded`."""
-    form = _form(_headers(scope)) or "json"
-    return _KINDS[form], write_status(status_of(denied), form)
+def receiver_app(receiver: Receiver, access: Access) -> AsgiApp:
+    """The application for `PATHS`; other paths it answers with 404."""
+    threads = ThreadPoolExecutor(_THREADS, "spanreel-intake")
+    return _Door(receiver, access, _Reading(receiver.reading), threads).serve
 
 
 @dataclass(frozen=True, slots=True)
 class _Door:
     receiver: Receiver
-    reading: _Reading = field(init=False)
-    threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(_THREADS, "spanreel-intake"))
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "reading", _Reading(self.receiver.reading))
+    access: Access
+    reading: _Reading
+    threads: ThreadPoolExecutor
 
     async def serve(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -108,6 +104,7 @@ class _Door:
         self, scope: AsgiScope, headers: Mapping[str, str], asked: tuple[Signal | None, Form | None], receive: Receive
     ) -> _Answer:
         signal, form = asked
+        caller = admit(self.access, headers, Scope.INGEST)
         if signal is None or (signal == "metrics" and not self.receiver.metrics):
             return _problem(Code.NOT_FOUND, f"nothing is received at {scope['path'][:100]!r}", form)
         if scope["method"] != "POST":
@@ -117,7 +114,6 @@ class _Door:
             kind = headers.get("content-type", "")[:100]
             said = f"content type {kind!r} is neither {' nor '.join(_FORMS)}"
             return _problem(Code.INVALID_ARGUMENT, said, form, http=_UNSUPPORTED)
-        caller: Caller = scope[CALLER]
         held = [0]
         try:
             body = await self._read(headers, receive, held)
@@ -191,6 +187,8 @@ def _refuse(error: Exception, form: Form) -> _Answer:
     if isinstance(error, UnknownEncoding):
         accepts = [(b"accept-encoding", ENCODINGS.encode())]
         return _problem(Code.INVALID_ARGUMENT, str(error), form, http=_UNSUPPORTED, headers=accepts)
+    if isinstance(error, Denied) and error.status == _UNAUTHORIZED:
+        return _write(status_of(error), form, headers=[(b"www-authenticate", b'Bearer realm="spanreel"')])
     if isinstance(error, _Slow):
         # What is slow today may be sent again; 408 would have it thrown away.
         return _write(Status(Code.UNAVAILABLE, "the body did not arrive in time", retry=1), form)
