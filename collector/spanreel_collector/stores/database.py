@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final, Protocol
 
-from spanreel_collector.stores import saving
+from spanreel_collector.stores import moving, saving
 from spanreel_collector.stores.finding import Conditions, add_conditions, asked_facets, find_sql, write_cursor
 from spanreel_collector.stores.rows import (
     FACETS,
@@ -25,6 +25,7 @@ from spanreel_collector.stores.rows import (
 from spanreel_collector.stores.store import (
     Appended,
     Derived,
+    Entry,
     Filter,
     Order,
     Page,
@@ -53,7 +54,7 @@ _OLD_SESSIONS: Final = f"SELECT s.arrived, s.tenant, s.id FROM session s WHERE {
 _OLD_TRACES: Final = "SELECT last, tenant, trace FROM trace WHERE alone = 1 AND last < ? ORDER BY last LIMIT ?"
 
 
-class Engine(saving.Database, Protocol):
+class Engine(saving.Database, moving.Movable, Protocol):
     """What is one database's own: connections, transactions, taking in, text search, the disk."""
 
     def reading(self) -> AbstractContextManager[Rows]:
@@ -298,7 +299,7 @@ class DatabaseStore:
                 alone = frozenset(
                     self._still_alone(change.rows, tenant, before, [i for i in ids if isinstance(i, bytes)])
                 )
-                receipt = saving.add(receipt, saving.expire(change, sessions, alone))
+                receipt += saving.expire(change, sessions, alone)
         return receipt
 
     def _still_old(self, rows: Rows, tenant: str, before: int, ids: Sequence[str]) -> Iterator[str]:
@@ -342,6 +343,16 @@ class DatabaseStore:
             while after := rows.all(sql, (found[-1] if found else "",) * 5):
                 found.append(min(tenant for (tenant,) in after))
         return tuple(found)
+
+    def dump(self) -> Iterator[Entry]:
+        """See `Store`."""
+        return moving.dump(self.engine)
+
+    def load(self, entries: Iterable[Entry]) -> None:
+        """See `Store`."""
+        if (there := self.tenants()) != ():
+            raise ValueError(f"it is not empty: it has {', '.join(map(repr, there[:3]))}")
+        moving.load(self.engine, entries, self.clock())
 
     def ready(self) -> None:
         """See `Store`. A row is written, since a disk that is full or read-only can still be read."""

@@ -80,6 +80,7 @@ class PostgresqlEngine:
     """The `Engine` on a database: its connections, and what is PostgreSQL's own."""
 
     skip_claimed = "FOR UPDATE SKIP LOCKED"
+    words_sql = "array_to_string(tsvector_to_array(words), ' ')"
 
     def __init__(self, url: str) -> None:
         self._conninfo, self._name = _read_url(url)
@@ -137,6 +138,19 @@ class PostgresqlEngine:
         """See `Engine`. Each statement sees what is committed then."""
         with self._telling(), self._pool.connection() as connection:
             yield PostgresqlRows(connection)
+
+    def stream(self, queries: Mapping[str, str]) -> Iterator[tuple[str, Row]]:
+        """See `Movable`. By a connection of its own: the pool's are for what is quick."""
+        with self._telling(), psycopg.connect(self._conninfo, autocommit=True) as connection:
+            _configure(connection)
+            connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+            connection.read_only = True
+            with connection.transaction():
+                for kind, query in queries.items():
+                    with connection.cursor("moving") as cursor:
+                        cursor.itersize = 200
+                        for row in cursor.execute(query.encode(), binary=True):
+                            yield kind, row
 
     @contextmanager
     def writing(self) -> Iterator[Rows]:
@@ -292,8 +306,8 @@ def _read_url(url: str) -> tuple[str, str]:
         parts = conninfo_to_dict(url)
     except psycopg.ProgrammingError:
         raise SettingsError(
-            f"the store's URL {url.partition('://')[0]}://... cannot be read; it is postgresql://USER@HOST:PORT/DATABASE, and "
-            "special characters in a password are written as %XX"
+            f"the store's URL {url.partition('://')[0]}://... cannot be read; it is "
+            "postgresql://USER@HOST:PORT/DATABASE, with special characters of a password as %XX"
         ) from None
     where = "".join(f" {name}={parts[name]}" for name in ("host", "port", "dbname", "user") if parts.get(name))
     parts.setdefault("connect_timeout", str(int(WAIT)))

@@ -239,7 +239,7 @@ def erase(saving: Saving, sessions: frozenset[str]) -> Receipt:
     remembered = ((saving.tenant, trace, saving.now) for trace in sorted(traces) if trace != NO_TRACE)
     sql = "INSERT INTO erased (tenant, trace, at) VALUES (?, ?, ?) ON CONFLICT (tenant, trace) DO NOTHING"
     saving.rows.many(sql, remembered)
-    return add(remove_sessions(saving, sessions), remove_traces(saving, traces))
+    return remove_sessions(saving, sessions) + remove_traces(saving, traces)
 
 
 def expire(saving: Saving, sessions: frozenset[str], alone: frozenset[bytes]) -> Receipt:
@@ -253,15 +253,4 @@ def expire(saving: Saving, sessions: frozenset[str], alone: frozenset[bytes]) ->
             f"SELECT trace FROM session_trace WHERE tenant = ? AND trace IN {places(some)}", (saving.tenant, *some)
         )
     }
-    return add(receipt, remove_traces(saving, (traces - shared) | alone))
-
-
-def add(one: Receipt, other: Receipt) -> Receipt:
-    """Both receipts as one."""
-    return Receipt(
-        one.sessions + other.sessions,
-        one.revisions + other.revisions,
-        one.traces + other.traces,
-        one.items + other.items,
-        one.reports + other.reports,
-    )
+    return receipt + remove_traces(saving, (traces - shared) | alone)

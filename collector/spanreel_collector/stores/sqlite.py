@@ -65,6 +65,7 @@ class SqliteEngine:
     """The `Engine` on a file: its connections, and what is SQLite's own."""
 
     skip_claimed = ""
+    words_sql = "(SELECT words FROM session_words WHERE session_words.session = session.number)"
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -118,6 +119,14 @@ class SqliteEngine:
                     connection.close()
                 else:
                     self._idle.append(connection)
+
+    def stream(self, queries: Mapping[str, str]) -> Iterator[tuple[str, Row]]:
+        """See `Movable`. Others go on writing: what they write stands in the log until this has been read."""
+        with self._telling(), closing(self._connect()) as connection:
+            connection.execute("BEGIN")
+            for kind, query in queries.items():
+                for row in connection.execute(query):
+                    yield kind, row
 
     @contextmanager
     def writing(self) -> Iterator[Rows]:

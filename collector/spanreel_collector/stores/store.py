@@ -7,9 +7,9 @@ nanoseconds since 1970 (UTC). All methods may be called from any thread; each th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, Protocol
 
 Signal = Literal["traces", "logs"]
 
@@ -210,6 +210,9 @@ class Receipt:
     items: int = 0
     reports: int = 0
 
+    def __add__(self, other: Receipt) -> Receipt:
+        return Receipt(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
+
 
 @dataclass(frozen=True, slots=True)
 class Size:
@@ -222,6 +225,14 @@ class Size:
     live: int
     disk: int
     tables: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Something kept, as it moves from one store to another: a kind and its values (text, numbers, bytes, None)."""
+
+    kind: str
+    values: tuple[Any, ...]
 
 
 class Store(Protocol):
@@ -344,6 +355,18 @@ class Store(Protocol):
 
     def tenants(self) -> tuple[str, ...]:
         """All tenants that have anything."""
+        ...
+
+    def dump(self) -> Iterator[Entry]:
+        """All that is kept, as of one moment, in an order in which another store takes it."""
+        ...
+
+    def load(self, entries: Iterable[Entry]) -> None:
+        """Take in what a store dumped; what came before a failure is there.
+
+        Raises:
+            ValueError: this store is not empty, or an entry is none of a store's.
+        """
         ...
 
     def ready(self) -> None:
