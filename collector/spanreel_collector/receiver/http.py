@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from spanreel_collector.access import Access, Denied, Scope, admit
@@ -73,7 +73,13 @@ class _Reading:
 def receiver_app(receiver: Receiver, access: Access) -> AsgiApp:
     """The application for `PATHS`; other paths it answers with 404."""
     threads = ThreadPoolExecutor(_THREADS, "spanreel-intake")
-    return _Door(receiver, access, _Reading(receiver.reading), threads).serve
+    door = _Door(receiver, access, _Reading(receiver.reading), threads)
+
+    async def app(scope: AsgiScope, receive: Receive, send: Send) -> None:  # a function, which servers know what to ask
+        if scope["type"] == "http":
+            await door.serve(scope, receive, send)
+
+    return app
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +91,6 @@ class _Door:
 
     async def serve(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if scope["type"] != "http":
-            return
         signal = PATHS.get(scope["path"])
         headers = _headers(scope)
         form = _form(headers)
