@@ -55,9 +55,7 @@ async function reason(response) {
   const text = (await response.text()).slice(0, 2000);
   try {
     const body = JSON.parse(text);
-    const said = body.message ?? body.error ?? body.detail;
-    if (typeof said === "string") return said;
-    if (Array.isArray(said) && said[0]?.msg) return said.map((one) => one.msg).join("; ");
+    if (typeof body.detail === "string") return body.advice ? `${body.detail} \u2013 ${body.advice}` : body.detail;
   } catch {
     // Not JSON: then what it says is the status.
   }
@@ -90,15 +88,18 @@ function tokenForm(refused, close) {
       element("button", { class: "primary" }, "Go on")));
 }
 
-/** Follow what changes, for good: `tell(id, revision)` for each; `state` is told "live" or "away". */
+/** Follow what changes, for good: `tell({id, revision})` for each, `tell(null)` where some were missed. `state` is told
+ * "live" or "away". */
 export async function follow(tell, state) {
-  for (let wait = 1000; ; wait = Math.min(wait * 2, LONGEST_WAIT)) {
+  for (let wait = 1000, again = false; ; wait = Math.min(wait * 2, LONGEST_WAIT), again = true) {
     try {
       const response = await send("events", { accept: "text/event-stream" });
       state("live");
+      if (again) tell(null);
       for await (const event of eventsOf(response.body)) {
         wait = 1000;
         if (event.name === "session") tell(event.data);
+        if (event.name === "missed") tell(null);
       }
     } catch (error) {
       if (error.status === 401 || error.status === 403) return state("away");

@@ -8,7 +8,7 @@ import { folding, messageOf, textOf } from "./messages.js";
 
 const PORTION = 40;
 const EAGER = 160; // So many rows are drawn at once, so that the browser's own search finds what is in them.
-const GUESS = 96; // Height of a row that was never drawn, in pixels.
+const HEIGHTS = { run: 130, turn: 34, model: 98, side: 60, tool: 84 }; // Of rows that were never drawn, in pixels.
 const NEAR = "1500px";
 
 /** `{element, select(row, move), find()}`. `select(row, {from})` is told what is chosen here. */
@@ -47,11 +47,13 @@ function portions(talk) {
   }
   if (!talk.items.length) replace(talk.body, element("p", { class: "empty" }, "No run was recorded in this session."));
   if (talk.items.length <= EAGER) return talk.portions.forEach((box) => fillPortion(talk, box));
-  for (const box of talk.portions) box.style.minHeight = `${PORTION * GUESS}px`;
+  talk.portions.forEach((box, number) => { box.style.minHeight = `${guess(talk.items.slice(number * PORTION, (number + 1) * PORTION))}px`; });
   const watcher = new IntersectionObserver((seen) => seen.forEach(({ target, isIntersecting }) => (isIntersecting ? fillPortion(talk, target) : emptyPortion(target))),
     { rootMargin: NEAR, scrollMargin: NEAR });
   talk.portions.forEach((box) => watcher.observe(box));
 }
+
+const guess = (items) => items.reduce((sum, { row }) => sum + HEIGHTS[row.kind], 0);
 
 function fillPortion(talk, box) {
   if (box.firstChild) return;
@@ -71,11 +73,19 @@ function select(talk, row, move) {
   talk.chosen = null;
   talk.row = row;
   if (!row) return;
-  const box = talk.portions[Math.floor(row.item / PORTION)];
-  fillPortion(talk, box);
+  const at = Math.floor(row.item / PORTION);
+  const box = talk.portions[at];
+  for (const near of talk.portions.slice(Math.max(0, at - 1), at + 2)) fillPortion(talk, near);
   talk.chosen = box.children[row.item % PORTION];
   talk.chosen.classList.add("chosen");
-  if (move) talk.chosen.scrollIntoView({ block: "nearest", behavior: reducedMotion() || talk.items.length > EAGER ? "auto" : "smooth" });
+  if (move) show(talk, talk.chosen);
+}
+
+// What is drawn meanwhile above it moves it: it is looked after once more.
+function show(talk, block) {
+  const still = reducedMotion() || talk.items.length > EAGER;
+  block.scrollIntoView({ block: "nearest", behavior: still ? "auto" : "smooth" });
+  if (still) setTimeout(() => { if (talk.chosen === block) block.scrollIntoView({ block: "nearest" }); }, 120);
 }
 
 // -- blocks ----------------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 // All that is known of one row: settings, values, error, usage, what did not come whole, what a replay would do with it.
 
 import { button, copy, element, link, notify, replace } from "./dom.js";
-import { compact, duration, exact, money, plural, toJson } from "./format.js";
+import { compact, duration, exact, money, plural, precisely, toJson } from "./format.js";
 import { copyButton, jsonTree, longText } from "./json_tree.js";
 import { failure, kindOf, sign, state } from "./marks.js";
 import { folding, messageOf } from "./messages.js";
@@ -22,8 +22,10 @@ export function detailOf(view, row, close, go) {
 
 function timing(row) {
   const length = row.started !== null && row.ended !== null ? duration(Math.max(0, row.ended - row.started)) : null;
-  return [["Took", length], ["Started", row.value.started_at], ["Ended", row.value.ended_at ?? (row.kind === "turn" || row.started === null ? null : "no end was recorded")]];
+  return [["Took", length], ["Started", clock(row.value.started_at)], ["Ended", clock(row.value.ended_at) ?? (row.kind === "turn" || row.started === null ? null : "no end was recorded")]];
 }
+
+const clock = (text) => (text ? element("time", { title: text }, precisely(text)) : null);
 
 const facts = (pairs) => {
   const known = pairs.filter(([, value]) => value !== null && value !== undefined && value !== "" && value !== false);

@@ -62,6 +62,11 @@ export function when(text, now = new Date()) {
   return `${day.format(date)}, ${CLOCK.format(date)}`;
 }
 
+const PRECISE = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3 });
+
+/** To the millisecond. */
+export const precisely = (text) => (moment(text) === null ? text : PRECISE.format(new Date(moment(text))));
+
 export function tokens(usage) {
   if (!usage || (usage.input_tokens ?? usage.output_tokens ?? null) === null) return "";
   return `${compact(usage.input_tokens)} in \u00b7 ${compact(usage.output_tokens)} out`;

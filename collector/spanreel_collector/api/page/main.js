@@ -101,7 +101,7 @@ document.getElementById("keys").addEventListener("click", showKeys);
 
 const live = document.getElementById("live");
 draw();
-follow((one) => view?.changed(one), (state) => {
+follow((one) => (one ? view?.changed(one) : view?.missed()), (state) => {
   live.className = `live ${state}`;
   replace(live, state === "live" ? "live" : "not live");
   live.title = state === "live" ? "What changes is shown at once" : "The service does not send what changes now; it is tried again";

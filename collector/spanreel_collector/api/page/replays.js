@@ -32,7 +32,7 @@ export function showReplays(content, view) {
     reportOf(view, documentOf(opened), opened)));
 }
 
-const documentOf = (one) => one.document ?? one.report ?? one;
+const documentOf = (one) => one.report;
 
 const verdict = (word) => element("span", { class: `verdict-pill ${{ PASS: "good", FAIL: "bad", INCONCLUSIVE: "unsure" }[word] ?? "bad"}` }, word ?? "?");
 
@@ -122,27 +122,30 @@ export async function showComparison(content, view) {
   try {
     const { signal } = view.aborter;
     const [answer, found] = await Promise.all([read(sessionPath(view.id, "/compare"), { query: { with: other }, signal }), read(sessionPath(other), { signal })]);
-    const differences = Array.isArray(answer) ? answer : answer.differences ?? [];
+    const { differences } = answer;
     const beside = { id: other, document: found, outline: outlineOf(found), asked: {} };
     replace(box, element("h2", {}, differences.length ? `${plural(differences.length, "difference")}` : "Nothing differs"),
-      differences.slice(0, SHOWN).map((one) => differenceOf(one, { titles: ["this session", "the other"], place: placeLink(view, one) })),
-      differences.length > SHOWN && element("p", { class: "dim" }, `${SHOWN} of ${exact(differences.length)} shown`),
+      differences.slice(0, SHOWN).map((one) => differing(view, beside, one)),
+      (differences.length > SHOWN || answer.cut) && element("p", { class: "dim" }, `${exact(Math.min(SHOWN, differences.length))} of ${answer.cut ? "more than " : ""}${exact(differences.length)} shown`),
       element("h2", {}, "Step by step"), steps(view, beside));
   } catch (error) {
     if (error.name !== "AbortError") replace(box, element("p", { class: "bad" }, error.status === 404 ? "There is no such session." : error.message));
   }
 }
 
-function placeLink(view, one) {
-  const row = view.outline.at(one.pointer) ?? (one.path && view.outline.rows.find((found) => found.kind === "run" && found.value.path === one.path));
-  return [row && link(placeOf(view, row), {}, line(row.title, 80)), one.text && element("span", { class: "dim" }, ` ${one.text}`)];
+function differing(view, beside, one) {
+  const [here, there] = [view, beside].map((side, number) => [side, side.outline.at(one.places?.[number])]);
+  const links = [here, there].map(([side, row], number) => row && link(placeOf(side, row), {}, number ? "open the other" : "open this one"));
+  const what = element("strong", {}, line(`${one.subject} ${one.number || ""} of ${one.path}`, 120), one.name ? ` (${line(one.name, 60)})` : "");
+  if (one.difference) return differenceOf(one.difference, { titles: ["this session", "the other"], place: [what, links] });
+  return element("figure", { class: "difference" }, element("figcaption", {}, what, one.places?.[1] ? "only in the other session" : "only in this session", links));
 }
 
 // Rows stand beside each other that are at the same place of the same run; both sides go through in their own order.
 function steps(view, beside) {
   const [left, right] = [view, beside].map((side) => new Map(side.outline.rows.filter((row) => row.kind !== "turn").map((row) => [placeKey(row), row])));
   const keys = [...new Set([...left.keys(), ...right.keys()])];
-  const box = element("div", { class: "steps" }, element("div", { class: "step head" }, element("strong", {}, line(view.id, 40)), link({ session: beside.id }, {}, line(beside.id, 40))));
+  const box = element("div", { class: "steps" }, element("div", { class: "step top" }, element("strong", {}, line(view.id, 40)), link({ session: beside.id }, {}, line(beside.id, 40))));
   const draw = (from) => {
     box.append(...keys.slice(from, from + SHOWN).map((key) => {
       const [a, b] = [left.get(key), right.get(key)];

@@ -6,11 +6,11 @@ import { conversation } from "./conversation.js";
 import { detailOf } from "./detail.js";
 import { address, ask, button, copy, element, link, notify, replace, save } from "./dom.js";
 import { duration, exact, lengthOf, line, money, plural, shellWord, tokens, when } from "./format.js";
-import { pill } from "./marks.js";
+import { marks, pill } from "./marks.js";
 import { outlineOf, placeOf } from "./outline.js";
 import { showComparison, showReplays } from "./replays.js";
 import { waterfall } from "./waterfall.js";
-import { COST, ORIGIN, fidelity, losses } from "./words.js";
+import { COST, ORIGIN } from "./words.js";
 
 const VIEWS = [["", "Conversation"], ["replays", "Replays"], ["compare", "Compare"]];
 const NARROW = matchMedia("(max-width: 820px)");
@@ -24,6 +24,7 @@ export function showSession(main, asked, go) {
   return {
     key: (event) => key(view, event),
     changed: (one) => one.id === view.id && changed(view, one.revision),
+    missed: () => changed(view, Infinity),
     close: () => { clearTimeout(view.timer); view.aborter.abort(); },
     update: (now) => update(view, now),
   };
@@ -81,7 +82,7 @@ function opening(session) {
 function head(view) {
   const { document: session, outline } = view;
   const count = (kind) => outline.rows.filter((row) => row.kind === kind).length;
-  const marks = losses(session.fidelity);
+  const lost = marks(session.fidelity);
   const facts = [
     ["Started", element("time", { title: session.started_at }, when(session.started_at))],
     ["Took", duration(lengthOf(session.started_at, session.ended_at))],
@@ -99,7 +100,7 @@ function head(view) {
     element("div", { class: "title" }, pill(session.status), element("h1", { dir: "auto" }, line(opening(session) || session.id, 140)),
       (session.tags ?? []).map((tag) => link({ tag }, { class: "tag" }, line(tag, 40)))),
     element("dl", { class: "facts" }, facts.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value)))),
-    marks.map(([name, state]) => element("p", { class: "loss" }, fidelity(name, state))),
+    lost.length > 0 && element("p", { class: "lost" }, element("span", { class: "dim" }, "Not whole in some calls: "), lost),
     element("div", { class: "tools" },
       element("nav", { class: "views", "aria-label": "Views of this session" }, VIEWS.map(([name, label]) =>
         link({ session: view.id, revision: view.asked.revision, view: name }, { "data-view": name }, label, name === "replays" && view.reports.length > 0 && element("span", { class: "count" }, ` ${view.reports.length}`)))),
@@ -120,7 +121,7 @@ function revisionPicker(view) {
 
 function actions(view) {
   const file = (format) => button({ json: "Session", kitaru: "Kitaru JSONL", otlp: "Raw spans" }[format], () => download(view, format));
-  return element("details", { class: "menu" }, element("summary", {}, "Export and erase"),
+  return element("details", { class: "menu" }, element("summary", {}, "Export"),
     element("div", { class: "sheet" }, ["json", "kitaru", "otlp"].map(file), button("Erase this session\u2026", () => erase(view), { class: "danger" })));
 }
 
@@ -234,14 +235,14 @@ function changed(view, revision) {
   if (view.asked.revision || (view.document && revision <= view.document.revision)) return;
   clearTimeout(view.timer);
   view.timer = setTimeout(async () => {
-    const { selected } = view;
+    const { selected, document: { revision: before } } = view;
     const scrolled = view.panes?.talk.element.scrollTop ?? 0;
     await load(view);
     if (!view.panes) return;
     view.panes.talk.element.scrollTop = scrolled;
     const row = selected && view.outline.again(selected);
     if (row) choose(view, row, { from: "conversation" });
-    notify(`Revision ${view.document.revision} has come`);
+    if (view.document.revision > before) notify(`Revision ${view.document.revision} has come`);
   }, 300);
 }
 

@@ -33,7 +33,7 @@ export function showSessions(main, asked, go) {
   const update = (now) => { close(); view.aborter = new AbortController(); view.asked = now; draw(view); load(view); };
   update(asked);
   readFacets(view);
-  return { key: (event) => key(view, event), changed: (one) => changed(view, one), close, update };
+  return { key: (event) => key(view, event), changed: (one) => changed(view, one), missed: () => refresh(view, true), close, update };
 }
 
 async function readFacets(view) {
@@ -163,13 +163,13 @@ function rowOf(session, fresh) {
   const tokens = session.input_tokens === null && session.output_tokens === null ? null : (session.input_tokens ?? 0) + (session.output_tokens ?? 0);
   const cell = (kind, label, ...children) => element("td", { class: kind, "data-label": label }, ...children);
   return element("tr", { class: fresh ? "fresh" : "" },
-    element("td", { class: "opening" }, link({ session: session.id }, { class: "words", dir: "auto" }, line(session.opening || session.name || session.id, 220)),
+    element("td", { class: "opening" }, element("div", { class: "first" }, link({ session: session.id }, { class: "words", dir: "auto" }, line(session.opening || session.name || session.id, 220)),
       element("span", { class: "tags" },
         session.origin === "replay" && element("span", { class: "tag replay" }, "replay"),
-        !session.eligible && element("span", { class: "tag faint", title: "An offline replay cannot be exact; the session says why" }, "not exact"),
         (session.tags ?? []).slice(0, 6).map((tag) => element("span", { class: "tag" }, line(tag, 40))),
         (session.tags ?? []).length > 6 && element("span", { class: "tag faint" }, `${session.tags.length - 6} more tags`),
-        session.user && element("span", { class: "user", title: `user ${session.user}` }, line(session.user, 40)))),
+        session.user && element("span", { class: "user", title: `user ${session.user}` }, line(session.user, 40)),
+        !session.eligible && element("span", { class: "tag faint", title: "An offline replay cannot be exact; the session says why" }, "not exact")))),
     cell("agent", "Agent", several(agents), session.versions?.length ? element("span", { class: "dim" }, ` ${line(session.versions.join(", "), 24)}`) : null),
     cell("status", "Status", pill(session.status)),
     cell("started", "Started", element("time", { datetime: session.started, title: session.started }, when(session.started))),
@@ -177,11 +177,11 @@ function rowOf(session, fresh) {
     cell("model", "Model", several(session.models ?? [])),
     cell("number", "Calls", element("span", { title: calls }, `${exact(session.model_calls)} + ${exact(session.tool_calls)}`)),
     cell("number", "Tokens", element("span", { title: tokens === null ? "nobody said" : `${exact(session.input_tokens)} in, ${exact(session.output_tokens)} out` }, compact(tokens))),
-    cell("number", "Cost", money(session.cost)),
+    cell(`number ${session.cost === null || session.cost === undefined ? "none" : ""}`, "Cost", money(session.cost)),
     cell("number revision", "Revision", String(session.revision)));
 }
 
-const several = (names) => names.length ? element("span", { title: names.join(", ") }, line(names[0], 48), names.length > 1 && element("span", { class: "dim" }, ` +${names.length - 1}`)) : "\u2013";
+const several = (names) => names.length > 0 ? element("span", { title: names.join(", ") }, line(names[0], 48), names.length > 1 && element("span", { class: "dim" }, ` +${names.length - 1}`)) : "\u2013";
 
 // -- what happens meanwhile ------------------------------------------------------------------------------------------
 
@@ -192,8 +192,8 @@ function changed(view, one) {
 }
 
 // Who reads further down is not moved: what is on the screen is renewed in its place, the rest is counted.
-async function refresh(view) {
-  const ids = [...view.waiting];
+async function refresh(view, all = false) {
+  const ids = [...view.waiting, ...(all ? view.rows.keys() : [])];
   if (!view.more && scrollY < 200 && !view.body.contains(document.activeElement)) {
     await load(view);
     for (const id of ids) view.rows.get(id)?.classList.add("fresh");

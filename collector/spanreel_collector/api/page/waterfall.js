@@ -118,11 +118,13 @@ function rowElement(fall, row) {
 
 function track(fall, row, length) {
   const box = element("span", { class: "track" });
+  const area = element("span", { class: "area" });
+  box.append(area);
   for (const cut of fall.scale.cuts) {
     const gap = element("span", { class: "cut" });
     gap.style.left = percent(cut.from);
     gap.style.width = percent(cut.width);
-    box.append(gap);
+    area.append(gap);
   }
   if (row.started === null) return box;
   const [left, right] = [fall.scale.place(row.started), fall.scale.place(row.ended ?? openEnd(fall, row))];
@@ -130,9 +132,8 @@ function track(fall, row, length) {
   bar.style.left = percent(left);
   bar.style.width = percent(Math.max(right - left, 0));
   const label = element("span", { class: "took" }, row.ended === null ? "no end" : length);
-  if (right > 0.72) { label.style.right = percent(1 - left); label.classList.add("before"); } else label.style.left = percent(right);
-  if (right > 0.72 && left < 0.2) { label.classList.add("within"); label.style.right = percent(1 - right); }
-  box.append(bar, label);
+  label.style.left = percent(right);
+  area.append(bar, label);
   return box;
 }
 
@@ -174,9 +175,10 @@ function merge(spans, pause) {
 }
 
 function axis(fall) {
-  const box = element("span", { class: "axis", "aria-hidden": "true" });
+  const area = element("span", { class: "area" });
+  const box = element("span", { class: "track", "aria-hidden": "true" }, area);
   const { spans, cuts, share } = fall.scale;
-  const tick = (left, text) => { const made = element("span", { class: "tick" }, text); made.style.left = percent(left); box.append(made); };
+  const tick = (left, text) => { const made = element("span", { class: "tick" }, text); made.style.left = percent(left); area.append(made); };
   if (spans.length === 1) {
     const length = spans[0].to - spans[0].from;
     const step = niceStep(length / 4);

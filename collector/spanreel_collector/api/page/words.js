@@ -39,15 +39,15 @@ const FIELDS = new Map([
 export const field = (name) => FIELDS.get(name) ?? `The field \u201c${name}\u201d`;
 
 const FIDELITY = new Map([
-  ["truncated", ["cut off", "is cut off: a limit of the recorder left only the beginning"]],
-  ["redacted", ["redacted", "is redacted: placeholders stand where something secret or personal stood"]],
-  ["reconstructed", ["worked out", "was not recorded by itself; it is worked out from what was recorded around it"]],
-  ["absent", ["not recorded", "was not recorded"]],
+  ["truncated", ["cut off", "cut off; a limit of the recorder left only the beginning"]],
+  ["redacted", ["redacted", "redacted; placeholders stand where something secret or personal stood"]],
+  ["reconstructed", ["worked out", "not recorded by itself, but worked out from what was recorded around it"]],
+  ["absent", ["not recorded", "not recorded"]],
 ]);
 
 export const mark = (state) => FIDELITY.get(state)?.[0] ?? String(state);
 
-export const fidelity = (name, state) => `${field(name)} ${FIDELITY.get(state)?.[1] ?? `is marked \u201c${state}\u201d`}.`;
+export const fidelity = (name, state) => `${field(name)}: ${FIDELITY.get(state)?.[1] ?? state}.`;
 
 /** The fields that did not come whole, as [field, state]. */
 export const losses = (states) => Object.entries(states ?? {}).filter(([, state]) => state !== "whole").sort();
