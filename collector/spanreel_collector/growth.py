@@ -22,10 +22,15 @@ def grow(known: Session, new: Session) -> Session | None:
     """
     grown = new.model_copy(deep=True)
     _adopt(grown, known)
-    if _said(grown) == _said(known):
+    if says_the_same(grown, known):
         return None
     grown.revision = known.revision + 1
     return grown
+
+
+def says_the_same(new: Session, known: Session) -> bool:
+    """Whether a document says what a known one of the same session says, its revision and its tables' order aside."""
+    return _said(new) == _said(known)
 
 
 def _adopt(grown: Session, known: Session) -> None:

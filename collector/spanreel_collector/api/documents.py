@@ -1,0 +1,182 @@
+"""The JSON of the API's answers, as pydantic models; session documents are `spanreel.session`'s."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from pydantic import BaseModel, Field
+
+from spanreel.model import Json
+from spanreel_collector.api.moments import write_moment
+from spanreel_collector.stores import store
+
+
+class SessionSummary(BaseModel):
+    """A session as lists show it. Moments are RFC 3339; ``at`` is when this revision was made."""
+
+    id: str
+    revision: int
+    at: str
+    kind: str
+    key: str
+    origin: str
+    status: str
+    name: str | None = None
+    user: str | None = None
+    started: str | None = None
+    ended: str | None = None
+    agents: list[str] = []
+    versions: list[str] = []
+    models: list[str] = []
+    tools: list[str] = []
+    tags: list[str] = []
+    runs: int = 0
+    model_calls: int = 0
+    tool_calls: int = 0
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost: float | None = None
+    eligible: bool = False
+    baseline: str | None = None
+    opening: str = ""
+
+    @classmethod
+    def of(cls, summary: store.Summary) -> SessionSummary:
+        """A store's summary."""
+        said = {field.name: getattr(summary, field.name) for field in dataclasses.fields(summary)}
+        return cls(**said | {name: write_moment(said[name]) for name in ("at", "started", "ended")})
+
+
+class SessionPage(BaseModel):
+    """Some sessions in order, and the cursor that the next page is asked for with; null at the end."""
+
+    sessions: list[SessionSummary]
+    cursor: str | None
+
+
+class Revision(BaseModel):
+    """A revision that can be read, when it was made, and by which release."""
+
+    revision: int
+    at: str
+    reader: str
+
+
+class ForecastCall(BaseModel):
+    """What an offline replay does with one call: its id, JSON pointer, outcome, and why it is in doubt."""
+
+    call: str
+    name: str
+    place: str
+    outcome: str
+    reason: str | None = None
+
+
+class ForecastRun(BaseModel):
+    """Whether one root run can be replayed exactly, and what stands in the way."""
+
+    run: str
+    path: str
+    eligible: bool
+    reasons: list[dict[str, str | None]]
+
+
+class Forecast(BaseModel):
+    """What a replay would do."""
+
+    session: str
+    revision: int
+    eligible: bool
+    runs: list[ForecastRun]
+    calls: list[ForecastCall]
+
+
+class Difference(BaseModel):
+    """What differs, as in a replay's report: ``recorded`` is the first session's side, ``live`` the other's.
+
+    ``places`` are JSON pointers in the two documents; a side that has nothing there is absent.
+    """
+
+    subject: str
+    path: str
+    number: int = 0
+    name: str | None = None
+    reason: str
+    difference: dict[str, Json] | None = None
+    places: list[str | None] = Field(default_factory=list)
+    text: str
+
+
+class ComparedRun(BaseModel):
+    """Two runs that correspond, by their ids; null where there is none. ``outcome`` is same, differs or missing."""
+
+    path: str
+    runs: list[str | None]
+    outcome: str
+
+
+class Comparison(BaseModel):
+    """What differs between two sessions, the first being the baseline."""
+
+    sessions: list[str]
+    same: bool
+    runs: list[ComparedRun]
+    differences: list[Difference]
+    cut: bool = False
+    """Whether there are more differences than are told."""
+
+
+class ReportIn(BaseModel):
+    """A replay's report (`spanreel.replay/1`); more fields than these are kept."""
+
+    model_config = {"extra": "allow"}
+
+    schema_: str = Field(alias="schema")
+    session: str
+    verdict: str
+
+
+class Report(BaseModel):
+    """A replay's report, with the id and moment that it was kept under."""
+
+    id: str
+    session: str
+    at: str
+    verdict: str
+    report: dict[str, Json]
+
+
+class Receipt(BaseModel):
+    """What was erased, in numbers; ``remains`` says what this does not reach."""
+
+    sessions: int
+    revisions: int
+    traces: int
+    items: int
+    reports: int
+    remains: str = "backups made before, files exported before, and what a Collector still holds in its queue"
+
+    @classmethod
+    def of(cls, receipt: store.Receipt) -> Receipt:
+        """A store's receipt."""
+        return cls(**dataclasses.asdict(receipt))
+
+
+class Refusal(BaseModel):
+    """What was not kept, or not understood, of what was sent."""
+
+    at: str
+    place: str
+    reason: str
+
+
+class Size(BaseModel):
+    """How much the store holds, of all tenants; ``live`` is bytes in use, ``disk`` bytes taken."""
+
+    items: int
+    traces: int
+    sessions: int
+    pending: int
+    live: int
+    disk: int
+    tables: dict[str, int]

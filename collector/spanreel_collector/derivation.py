@@ -1,0 +1,256 @@
+"""Sessions out of segments: traces that have gone quiet are read, with those they share sessions with, and saved.
+
+Converting them is `retelling`'s, where that happens `workshop`'s, keeping them the store's.
+"""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import spanreel
+from spanreel_collector.retelling import Group, Job, Told, opposite, own_name, write_segment
+from spanreel_collector.span import Fault
+from spanreel_collector.stores.store import Conflict, Derived, Pending, Refusal, Store, StoreError
+from spanreel_collector.workshop import Closed, Unmade
+
+READER = spanreel.__version__
+"""The release that reads, as stores note it."""
+
+_SECOND = 1_000_000_000
+_CLAIMED = 100
+"""Traces that are taken at a time."""
+_LEASE = 30 * _SECOND
+"""Until then nobody else takes them; a service that was killed leaves them for so long."""
+_HANDFUL = 64 * 1024 * 1024
+"""Bytes of segments (as they came) that are worked on together; one conversation may be larger."""
+_ROUNDS = 10
+"""How often traces are read again, since more turned out to belong to them, or others saved in between."""
+_REMEMBERED = 10_000
+
+_log = logging.getLogger("spanreel.derivation")
+
+Make = Callable[[Job], Told]
+Publish = Callable[[str, str, int], None]
+"""Told of a session that is new or changed: tenant, id, revision."""
+
+
+@dataclass(eq=False, slots=True)
+class Progress:
+    """What was done so far, for metrics; ``behind`` is how many seconds the oldest quiet trace has waited."""
+
+    traces: int = 0
+    sessions: int = 0
+    failed: int = 0
+    seconds: float = 0.0
+    behind: float = 0.0
+
+
+@dataclass(eq=False, slots=True)
+class Derivation:
+    """A store's pending traces become sessions, in steps."""
+
+    store: Store
+    make: Make
+    publish: Publish
+    quiet_seconds: float = 2.0
+    progress: Progress = field(default_factory=Progress)
+    _noted: OrderedDict[Refusal, None] = field(default_factory=OrderedDict)
+
+    def run(self, stop: threading.Event) -> None:
+        """Work until told to stop; what cannot be done now is tried again."""
+        pause = min(0.25, max(0.02, self.quiet_seconds / 4))
+        while not stop.is_set():
+            try:
+                done = self.step(stop)
+            except Closed:
+                return
+            except StoreError as error:
+                _log.warning("sessions are not made while the store cannot be used: %s", error)
+                stop.wait(2.0)
+                continue
+            except Exception:  # noqa: BLE001 - a fault of ours must not end what everything waits for
+                _log.exception("making sessions failed; it goes on")
+                stop.wait(2.0)
+                continue
+            if not done:
+                self.progress.behind = 0.0
+                stop.wait(pause)
+
+    def step(self, stop: threading.Event | None = None) -> int:
+        """Make the sessions of traces that are quiet now; returns how many traces there were."""
+        now = time.time_ns()
+        claimed = self.store.claim(now - int(self.quiet_seconds * _SECOND), now + _LEASE, _CLAIMED)
+        if claimed:
+            quiet_since = min(pending.last for pending in claimed) + int(self.quiet_seconds * _SECOND)
+            self.progress.behind = max(0.0, (now - quiet_since) / _SECOND)
+        for tenant, marks in _by_tenant(claimed).items():
+            if stop is not None and stop.is_set():
+                break  # the rest stays pending
+            self.derive(tenant, marks)
+        return len(claimed)
+
+    def rebuild(self, told: Callable[[int], None]) -> int:
+        """Make the sessions again that another release read; returns how many traces it had read."""
+        done = 0
+        while behind := self.store.behind(READER, _CLAIMED):
+            tenants: dict[str, dict[bytes, int]] = {}
+            for tenant, trace in behind:
+                tenants.setdefault(tenant, {})[trace] = 0
+            for tenant, marks in tenants.items():
+                self.derive(tenant, marks)
+            done += len(behind)
+            told(done)
+        return done
+
+    def derive(self, tenant: str, marks: Mapping[bytes, int]) -> None:
+        """Make the sessions of these traces. Those on which it fails are noted as refused, and left out."""
+        began = time.monotonic()
+        try:
+            self._derive(tenant, dict(marks))
+        except (Unmade, TooMuch) as error:
+            if len(marks) > 1:
+                # Which of them it is, the halves tell.
+                traces = list(marks)
+                for half in (traces[: len(traces) // 2], traces[len(traces) // 2 :]):
+                    self.derive(tenant, {trace: marks[trace] for trace in half})
+                return
+            self._give_up(tenant, marks, str(error))
+        finally:
+            self.progress.seconds += time.monotonic() - began
+
+    def _derive(self, tenant: str, marks: dict[bytes, int]) -> None:
+        wanted = _related(self.store, tenant, frozenset(marks), self.store.names(tenant, frozenset(marks)))
+        alone = len(marks) == 1
+        for _ in range(_ROUNDS):
+            read, told = self._read(tenant, wanted, alone=alone)
+            self._note(tenant, told.faults)
+            closed, more = _closed(self.store, tenant, told.groups, wanted)
+            # Of a trace that was erased meanwhile nothing is left to read, and nothing is to wait for.
+            gone = {trace: frozenset[str]() for trace in marks if trace in wanted and trace not in read}
+            closed += [Group(gone, frozenset(), (), frozenset())] if gone else []
+            if closed and not self._save(tenant, closed, {**marks, **read}):
+                more |= frozenset(trace for group in closed for trace in group.traces)
+            marks = {trace: mark for trace, mark in marks.items() if trace in more}
+            wanted = more
+            if not wanted:
+                return
+        raise Unmade(f"more traces kept joining it, or others saved it, {_ROUNDS} times in a row")
+
+    def _read(self, tenant: str, wanted: frozenset[bytes], *, alone: bool) -> tuple[dict[bytes, int], Told]:
+        """What these traces become, and up to which mark each was read."""
+        marks: dict[bytes, int] = {}
+        size = 0
+        with tempfile.TemporaryDirectory(prefix="spanreel-") as folder:
+            path = Path(folder) / "segments"
+            with path.open("wb") as file:
+                for mark, segment in self.store.segments(tenant, wanted):
+                    marks[segment.trace] = max(marks.get(segment.trace, 0), mark)
+                    write_segment(file, segment)
+                    size += segment.size
+                    if size > _HANDFUL and not alone:
+                        raise TooMuch(f"more than {_HANDFUL} bytes")
+            heads = self.store.heads(tenant, self.store.sessions_of(tenant, wanted))
+            return marks, self.make(Job(str(path), heads, time.time_ns()))
+
+    def _save(self, tenant: str, groups: list[Group], marks: Mapping[bytes, int]) -> bool:
+        """Save groups, and say so; False where others saved something of them meanwhile."""
+        names = {trace: found for group in groups for trace, found in group.names.items()}
+        made = tuple(one for group in groups for one in group.made)
+        derived = Derived(
+            tenant=tenant,
+            marks={trace: marks.get(trace, 0) for trace in names},
+            names=names,
+            made=made,
+            same=frozenset(one for group in groups for one in group.same),
+            reader=READER,
+        )
+        try:
+            self.store.save(derived)
+        except Conflict:
+            return False
+        self.progress.traces += len(names)
+        self.progress.sessions += len(made)
+        for one in made:
+            self.publish(tenant, one.summary.id, one.summary.revision)
+        return True
+
+    def _give_up(self, tenant: str, marks: Mapping[bytes, int], why: str) -> None:
+        """Note a trace that cannot be read; it is tried again when more of it comes, or by another release."""
+        (trace,) = marks
+        _log.warning("no session can be made of trace %s: %s", trace.hex(), why)
+        self.progress.failed += 1
+        self._note(tenant, [Fault(f"trace {trace.hex()}", f"no session can be made of it: {why}")])
+        names = {trace: self.store.names(tenant, frozenset(marks))}
+        known = self.store.sessions_of(tenant, frozenset(marks))
+        self.store.save(Derived(tenant, dict(marks), names, (), known, READER))
+
+    def _note(self, tenant: str, faults: Iterable[Fault]) -> None:
+        """Note as refusals what could not be read, each once, however often it is read again."""
+        fresh = []
+        for fault in faults:
+            key = Refusal(tenant, 0, fault.place, fault.reason)
+            if key not in self._noted:
+                self._noted[key] = None
+                fresh.append(replace(key, at=time.time_ns()))
+        while len(self._noted) > _REMEMBERED:
+            self._noted.popitem(last=False)
+        if fresh:
+            self.store.append((), fresh)
+
+
+class TooMuch(Exception):
+    """More than is worked on together."""
+
+
+def _by_tenant(claimed: Iterable[Pending]) -> dict[str, dict[bytes, int]]:
+    tenants: dict[str, dict[bytes, int]] = {}
+    for pending in claimed:
+        tenants.setdefault(pending.tenant, {})[pending.trace] = pending.mark
+    return tenants
+
+
+# -- which traces belong together ------------------------------------------------------------------------------------
+
+
+def _closed(
+    store: Store, tenant: str, groups: Iterable[Group], read: frozenset[bytes]
+) -> tuple[list[Group], frozenset[bytes]]:
+    """The groups to which nothing belongs that was not read with them; and all traces of the others."""
+    whole, wanted = [], frozenset[bytes]()
+    for group in groups:
+        related = _related_to(store, tenant, group)
+        # What was read together and is in another group is known to have nothing to do with this one.
+        if related <= read:
+            whole.append(group)
+        else:
+            wanted |= related
+    overlapping = [group for group in whole if group.traces & wanted]
+    wanted |= frozenset(trace for group in overlapping for trace in group.traces)
+    return [group for group in whole if group not in overlapping], wanted
+
+
+def _related_to(store: Store, tenant: str, group: Group) -> frozenset[bytes]:
+    names = frozenset(name for found in group.names.values() for name in found)
+    made = frozenset(one.summary.id for one in group.made) | group.same
+    sessions = (store.traces_of(tenant, session) for session in made)
+    traces = group.traces.union(group.linked, *sessions)
+    return _related(store, tenant, traces, names)
+
+
+def _related(store: Store, tenant: str, traces: frozenset[bytes], names: frozenset[str]) -> frozenset[bytes]:
+    """These traces, and all that share a name or a session with them, or with one of those, as far as it is known."""
+    found = fresh = traces
+    while fresh:
+        asked = frozenset(opposite(name) for name in names) | frozenset(own_name(trace) for trace in fresh)
+        sessions = (store.traces_of(tenant, session) for session in store.sessions_of(tenant, fresh))
+        fresh = store.related(tenant, asked).union(*sessions) - found
+        found |= fresh
+        names = store.names(tenant, fresh) if fresh else frozenset()
+    return found
