@@ -7,7 +7,6 @@ outside, are told apart by what stands inside.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from google.protobuf.message import DecodeError
@@ -18,11 +17,11 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from spanreel.model import Json
 from spanreel_collector.otlp.json_form import DEEPEST_VALUE
+from spanreel_collector.otlp.wire_format import FIXED64, LENGTH, Field, read_fields
 from spanreel_collector.span import Attributes, Batch, Fault, Origin, RawEvent, RawLink, RawLog, RawSpan
 
 Signal = Literal["traces", "logs", "metrics"]
 
-_VARINT, _FIXED64, _LENGTH, _FIXED32 = 0, 1, 2, 5
 _METRIC_DATA = (5, 7, 9, 10, 11)
 """Fields of a metric that hold its points: gauge, sum, histogram, exponential histogram, summary."""
 
@@ -40,11 +39,11 @@ def read_message(data: bytes, place: str, signal: Signal | None = None) -> Batch
     number = 0
     for entry in _resources(data):
         try:
-            items = list(_items(data, *entry))
+            items = list(_items(data, entry))
         except ValueError as error:
             faults.append(Fault(place, f"a resource's data cannot be taken apart: {error}"))
             continue
-        origins: dict[tuple[_Slice | None, _Slice | None], Origin] = {}
+        origins: dict[tuple[Field | None, Field | None], Origin] = {}
         for resource, scope, item in items:
             kind = signal or _signal_of(data, item)
             where = f"{place}, {'log' if kind == 'logs' else 'span'} {number}"
@@ -56,91 +55,57 @@ def read_message(data: bytes, place: str, signal: Signal | None = None) -> Batch
                 if (resource, scope) not in origins:
                     origins[resource, scope] = _read_origin(data, resource, scope)
                 if kind == "logs":
-                    logs.append(_read_log(LogRecord.FromString(item.of(data)), origins[resource, scope], where))
+                    logs.append(_read_log(LogRecord.FromString(_of(data, item)), origins[resource, scope], where))
                 else:
-                    spans.append(_read_span(Span.FromString(item.of(data)), origins[resource, scope], where))
+                    spans.append(_read_span(Span.FromString(_of(data, item)), origins[resource, scope], where))
             except (ValueError, DecodeError) as error:
                 faults.append(Fault(where, str(error)))
     return Batch(tuple(spans), tuple(logs), tuple(faults), {"metrics": 1} if metrics else {})
 
 
-# -- messages taken apart: https://protobuf.dev/programming-guides/encoding/ -----------------------------------------
+# -- messages taken apart --------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Slice:
-    start: int
-    end: int
-
-    def of(self, data: bytes) -> bytes:
-        return data[self.start : self.end]
+def _of(data: bytes, field: Field | None) -> bytes:
+    return b"" if field is None else data[field.start : field.end]
 
 
-def _resources(data: bytes) -> Iterator[tuple[int, int]]:
-    found = [content for number, wire, content in _fields(data, 0, len(data)) if number == 1 and wire == _LENGTH]
+def _resources(data: bytes) -> list[Field]:
+    found = _contents(read_fields(data, 0, len(data)), 1)
     if data and not found:
         raise ValueError(f"not an OTLP export request: {len(data)} bytes of protobuf without a resource")
-    return ((content.start, content.end) for content in found)
+    return found
 
 
-def _items(data: bytes, start: int, end: int) -> Iterator[tuple[_Slice | None, _Slice | None, _Slice]]:
+def _items(data: bytes, within: Field) -> Iterator[tuple[Field | None, Field | None, Field]]:
     """Each span, log record or metric of a resource, with the resource and the scope that it stands under."""
-    parts = [(number, content) for number, wire, content in _fields(data, start, end) if wire == _LENGTH]
-    resource = next((content for number, content in parts if number == 1), None)
-    for scopes in (content for number, content in parts if number == 2):
-        inner = [(n, content) for n, wire, content in _fields(data, scopes.start, scopes.end) if wire == _LENGTH]
-        scope = next((content for number, content in inner if number == 1), None)
-        for item in (content for number, content in inner if number == 2):
+    parts = read_fields(data, within.start, within.end)
+    resource = next(iter(_contents(parts, 1)), None)
+    for scopes in _contents(parts, 2):
+        inner = read_fields(data, scopes.start, scopes.end)
+        scope = next(iter(_contents(inner, 1)), None)
+        for item in _contents(inner, 2):
             yield resource, scope, item
 
 
-def _fields(data: bytes, start: int, end: int) -> Iterator[tuple[int, int, _Slice]]:
-    """The fields of a message: number, wire type, and where the content is.
-
-    Raises:
-        ValueError: this is no message, or not all of one.
-    """
-    while start < end:
-        tag, start = _varint(data, start, end)
-        wire = tag & 7
-        if wire == _LENGTH:
-            length, start = _varint(data, start, end)
-        elif wire == _VARINT:
-            length = _varint(data, start, end)[1] - start
-        elif wire in (_FIXED64, _FIXED32):
-            length = 8 if wire == _FIXED64 else 4
-        else:
-            raise ValueError(f"not protobuf: wire type {wire} at byte {start}")
-        if length > end - start:
-            raise ValueError(f"cut off: {length} bytes at byte {start}, of which {end - start} are there")
-        yield tag >> 3, wire, _Slice(start, start + length)
-        start += length
+def _contents(fields: list[Field], number: int) -> list[Field]:
+    return [field for field in fields if field.number == number and field.wire == LENGTH]
 
 
-def _varint(data: bytes, start: int, end: int) -> tuple[int, int]:
-    value = 0
-    for place in range(start, min(end, start + 10)):
-        byte = data[place]
-        value |= (byte & 0x7F) << (7 * (place - start))
-        if byte < 0x80:
-            return value, place + 1
-    raise ValueError(f"cut off, or not protobuf: a number without an end at byte {start}")
-
-
-def _signal_of(data: bytes, item: _Slice) -> Signal:
+def _signal_of(data: bytes, item: Field) -> Signal:
     """What an item is, by the types of its fields; one that does not tell is a span, and fails as one."""
     try:
-        fields = {(number, wire): content for number, wire, content in _fields(data, item.start, item.end)}
+        fields = {(field.number, field.wire): field for field in read_fields(data, item.start, item.end)}
     except ValueError:
         return "traces"
-    if (7, _FIXED64) in fields or (8, _FIXED64) in fields:
+    if (7, FIXED64) in fields or (8, FIXED64) in fields:
         return "traces"
-    if (1, _FIXED64) in fields or (11, _FIXED64) in fields:
+    if (1, FIXED64) in fields or (11, FIXED64) in fields:
         return "logs"
-    first = fields.get((1, _LENGTH))
-    if first is not None and any((number, _LENGTH) in fields for number in _METRIC_DATA):
+    first = fields.get((1, LENGTH))
+    if first is not None and any((number, LENGTH) in fields for number in _METRIC_DATA):
         # A span without times, or a metric whose name is as long as an id: letters are no id.
-        named = first.of(data)
+        named = _of(data, first)
         return "traces" if len(named) == 16 and not named.isascii() else "metrics"
     return "traces"
 
@@ -148,9 +113,9 @@ def _signal_of(data: bytes, item: _Slice) -> Signal:
 # -- what is decoded -------------------------------------------------------------------------------------------------
 
 
-def _read_origin(data: bytes, resource: _Slice | None, scope: _Slice | None) -> Origin:
-    read_resource = Resource.FromString(resource.of(data) if resource else b"")
-    read_scope = InstrumentationScope.FromString(scope.of(data) if scope else b"")
+def _read_origin(data: bytes, resource: Field | None, scope: Field | None) -> Origin:
+    read_resource = Resource.FromString(_of(data, resource))
+    read_scope = InstrumentationScope.FromString(_of(data, scope))
     return Origin(_read_attributes(read_resource.attributes), read_scope.name, read_scope.version)
 
 
