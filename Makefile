@@ -22,7 +22,7 @@ COMPILE = UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --
 	--generate-hashes --no-emit-index-url --no-emit-find-links $(UPGRADE)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint fix bench collector docs-contract docs-foreign lock clean test-environments
+.PHONY: help demo test check lint fix bench bench-ingest collector docs-contract docs-foreign lock clean test-environments
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,7 +51,11 @@ fix: .venv/installed ## format, and mend what ruff can mend
 	$(BIN)/ruff format .
 
 bench: .venv-bench/installed ## measure, beside the peers; prints tables
-	@for file in benchmarks/[a-z]*.py; do .venv-bench/bin/python "$$file" || exit; done
+	@for file in $(filter-out benchmarks/ingest.py,$(wildcard benchmarks/[a-z]*.py)); do \
+		.venv-bench/bin/python "$$file" || exit; done
+
+bench-ingest: .venv-ingest/installed ## measure the service, beside Phoenix and MLflow (1 GB of them, half an hour)
+	@$(BIN)/python benchmarks/ingest.py --peers .venv-ingest/bin
 
 collector: .collector/otelcol-spanreel ## build the OpenTelemetry Collector that the tests run (Go; minutes at first)
 
@@ -67,6 +71,8 @@ lock: .venv/installed ## resolve the lock files again (UPGRADE=--upgrade for tod
 	$(COMPILE) pyproject.toml requirements/env-a.in -o requirements/env-a.txt
 	$(COMPILE) requirements/dev.in -o requirements/dev.txt
 	$(COMPILE) pyproject.toml requirements/bench.in -o requirements/bench.txt
+	$(COMPILE) --extra collector pyproject.toml requirements/service.in -o requirements/service.txt
+	$(COMPILE) requirements/ingest.in -o requirements/ingest.txt
 	@# --upgrade: what is locked already would be kept, though lower has been permitted since.
 	$(COMPILE) --upgrade --resolution lowest-direct pyproject.toml requirements/env-lowest.in -o requirements/env-lowest.txt
 
@@ -99,6 +105,12 @@ clean: ## remove what the other targets made
 	$(BIN)/uv pip sync --quiet --python .venv-bench/bin/python --require-hashes requirements/bench.txt
 	$(BIN)/uv pip install --quiet --python .venv-bench/bin/python --no-deps --build-constraints requirements/dev.txt \
 		--editable .
+	@touch $@
+
+# What the service is measured beside; nothing of ours is in it.
+.venv-ingest/installed: .venv/installed requirements/ingest.txt
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-ingest
+	$(BIN)/uv pip sync --quiet --python .venv-ingest/bin/python --require-hashes requirements/ingest.txt
 	@touch $@
 
 .venv-%/installed: .venv/installed requirements/env-%.txt requirements/test.txt
