@@ -17,7 +17,7 @@ from pathlib import Path
 import spanreel
 from spanreel_collector.retelling import Group, Job, Told, opposite, own_name, write_segment
 from spanreel_collector.span import Fault
-from spanreel_collector.stores.store import Conflict, Derived, Pending, Refusal, Store, StoreError
+from spanreel_collector.stores.store import NO_TRACE, Conflict, Derived, Pending, Refusal, Store, StoreError
 from spanreel_collector.workshop import Closed, Unmade
 
 READER = spanreel.__version__
@@ -93,6 +93,11 @@ class Derivation:
         for tenant, marks in _by_tenant(claimed).items():
             if stop is not None and stop.is_set():
                 break  # the rest stays pending
+            if (loose := marks.pop(NO_TRACE, None)) is not None:
+                # Log records of no trace and no known dialect: ever more of them, and no session is made of them.
+                self._save(tenant, [_nothing({NO_TRACE})], {NO_TRACE: loose})
+            if not marks:
+                continue
             self.derive(tenant, marks)
         return len(claimed)
 
@@ -133,9 +138,8 @@ class Derivation:
             self._note(tenant, told.faults)
             closed, more = _closed(self.store, tenant, told.groups, wanted)
             # Of a trace that was erased meanwhile nothing is left to read, and nothing is to wait for.
-            gone = {trace: frozenset[str]() for trace in marks if trace in wanted and trace not in read}
-            closed += [Group(gone, frozenset(), (), frozenset())] if gone else []
-            if closed and not self._save(tenant, closed, {**marks, **read}):
+            closed.append(_nothing({trace for trace in marks if trace in wanted and trace not in read}))
+            if not self._save(tenant, closed, {**marks, **read}):
                 more |= frozenset(trace for group in closed for trace in group.traces)
             marks = {trace: mark for trace, mark in marks.items() if trace in more}
             wanted = more
@@ -162,6 +166,8 @@ class Derivation:
     def _save(self, tenant: str, groups: list[Group], marks: Mapping[bytes, int]) -> bool:
         """Save groups, and say so; False where others saved something of them meanwhile."""
         names = {trace: found for group in groups for trace, found in group.names.items()}
+        if not names:
+            return True
         made = tuple(one for group in groups for one in group.made)
         derived = Derived(
             tenant=tenant,
@@ -207,6 +213,11 @@ class Derivation:
 
 class TooMuch(Exception):
     """More than is worked on together."""
+
+
+def _nothing(traces: Iterable[bytes]) -> Group:
+    """Traces of which nothing comes."""
+    return Group({trace: frozenset() for trace in traces}, frozenset(), (), frozenset())
 
 
 def _by_tenant(claimed: Iterable[Pending]) -> dict[str, dict[bytes, int]]:

@@ -14,6 +14,7 @@ from spanreel.policy import Policy
 from spanreel_collector.otlp.answers import Form
 from spanreel_collector.otlp.json_parts import take_json_apart
 from spanreel_collector.otlp.parts import NAMES, Apart, Bounds, Kept, TooLarge, group, take_apart
+from spanreel_collector.receiver.placing import place_logs
 from spanreel_collector.receiver.redacting import redact_apart
 from spanreel_collector.span import Fault
 from spanreel_collector.stores.store import Refusal, Segment
@@ -78,6 +79,8 @@ def take(intake: Intake, request: Request) -> Taken:
     apart = read(request.body, request.signal, limits.bounds)
     if intake.policy is not None:
         apart = redact_apart(apart, request.signal, intake.policy)
+    if request.signal == "logs":
+        apart = place_logs(apart)
     segments = tuple(
         Segment(request.tenant, each.trace, request.signal, each.identities, _pack(each.body), len(each.body))
         for each in group(apart.parts, limits.copies)

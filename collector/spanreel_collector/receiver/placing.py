@@ -1,0 +1,35 @@
+"""Log records that name no trace, put under the trace that their dialect says, so that they are found with their like.
+
+The records stay as they came. Those of no known dialect stay with those that name none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from spanreel_collector import dialects
+from spanreel_collector.otlp import read_message
+from spanreel_collector.otlp.parts import NO_TRACE, Apart, Item, Part, group
+
+
+def place_logs(apart: Apart) -> Apart:
+    """The same, each record under its trace."""
+    if not any(item.trace == NO_TRACE for part in apart.parts for item in part.items):
+        return apart
+    return replace(apart, parts=tuple(replace(part, items=_placed(part)) for part in apart.parts))
+
+
+def _placed(part: Part) -> tuple[Item, ...]:
+    loose = tuple(item for item in part.items if item.trace == NO_TRACE)
+    if not loose:
+        return part.items
+    size = len(part.resource) + len(part.scope) + sum(len(item.data) for item in loose)
+    (together,) = group((replace(part, items=loose),), size)
+    records = read_message(together.body, "", "logs").logs
+    if len(records) != len(loose):
+        return part.items  # which of them says what cannot be read is told when sessions are made
+    traces = iter([dialects.place(record).trace_id for record in records])
+    return tuple(
+        item if item.trace != NO_TRACE or (trace := next(traces)) is None else item._replace(trace=bytes.fromhex(trace))
+        for item in part.items
+    )
