@@ -51,7 +51,7 @@ async def ask(tool: str) -> list[dict[str, Any]]:
 async def test_an_mcp_tool_is_one_tool_call_of_its_kind_and_its_server_hears_of_the_trace() -> None:
     with recording() as rec:
         messages = await ask("trace_of")
-        tool = rec.one("execute_tool")
+        tool = rec.named("execute_tool trace_of")
         assert attribute(tool, "spanreel.tool.kind") == "mcp"
         assert attribute(tool, "gen_ai.tool.call.id") == "call_1"
         assert tool.context is not None
@@ -86,6 +86,6 @@ async def test_a_failing_tool_s_picture_comes_back_whatever_tracing_does(
 async def test_a_picture_of_an_mcp_tool_is_recorded() -> None:
     with recording() as rec:
         await ask("picture")
-        tool = rec.one("execute_tool")
+        tool = rec.named("execute_tool picture")
         assert "image" in json.dumps(content(tool, "gen_ai.tool.call.result"))
         assert tool.status.status_code in (StatusCode.UNSET, StatusCode.ERROR)

@@ -151,8 +151,7 @@ async def test_a_tool_of_an_mcp_server_is_one() -> None:
         made = agent(call("far_trace_of"), DONE, toolsets=[toolset])
         async with made:
             await made.run("Ask.")
-        tool = rec.one("execute_tool")
-        assert tool.name == "execute_tool far_trace_of"
+        tool = rec.named("execute_tool far_trace_of")
         assert attribute(tool, "spanreel.tool.kind") == "mcp"
         assert content(tool, "gen_ai.tool.call.result")
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from spanreel.crossing import Crossing
-from spanreel.passage import Passage, isolated, open_passage
-from spanreel.point import Kind, Point
+from spanreel.passage import Passage, isolated, leads_nowhere, open_passage
+from spanreel.point import Kind, Point, ToolResult
 from spanreel.quiet import quietly
 from spanreel.streams import WatchedBlock, watch_async_generator, watch_generator
 
@@ -49,6 +49,14 @@ def wrapper_of(point: Point, original: Any) -> Wrapper:
         bound = isolated(point, wrapped, instance, args, kwargs)
         return wrapped(*args, **kwargs) if bound is None else wrapped(*bound.args, **bound.kwargs)
 
+    def connection(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if point.rebuild is None or not leads_nowhere(point):
+            return wrapped(*args, **kwargs)
+        stand_in = point.rebuild(ToolResult(), kwargs)
+        return _at_once(stand_in) if inspect.iscoroutinefunction(inspect.unwrap(original)) else stand_in
+
+    if point.kind is Kind.CONNECTION:
+        return connection
     if point.kind is Kind.MEMORY:
         return memory
     if point.block:
@@ -59,6 +67,10 @@ def wrapper_of(point: Point, original: Any) -> Wrapper:
         return stream
     # A decorator may hide a coroutine function behind a plain one.
     return asynchronous if inspect.iscoroutinefunction(inspect.unwrap(original)) else plain
+
+
+async def _at_once(value: Any) -> Any:
+    return value
 
 
 def cross(point: Point, call: Callable[..., Any], instance: Any, /, *arguments: Any, **named: Any) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 Json = Any
 """A JSON value: None, bool, int, float, str, list of Json, dict of str to Json."""
@@ -175,6 +175,26 @@ class SessionInfo:
 
 
 # What a span says, as data: `spanreel.wire` writes and reads these, a dialect reads them.
+
+
+MCP_REQUESTS: Final = frozenset(
+    {
+        "initialize",
+        "server/discover",
+        "ping",
+        "logging/setLevel",
+        "tools/list",
+        "prompts/list",
+        "prompts/get",
+        "resources/list",
+        "resources/templates/list",
+        "resources/read",
+        "resources/subscribe",
+        "resources/unsubscribe",
+        "completion/complete",
+    }
+)
+"""What a client asks of an MCP server beside calls of its tools: the names of such tool calls, by MCP's methods."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from spanreel import boundary as boundaries
 from spanreel.boundary import Boundary
 from spanreel.capture import ExchangeCapture
 from spanreel.crossing import Crossing
-from spanreel.model import Agent, Answer, Request, Status
+from spanreel.model import MCP_REQUESTS, Agent, Answer, Request, Status, ToolKind
 from spanreel.playing import current_player, rebuild_error
 from spanreel.point import (
     Failure,
@@ -38,7 +38,7 @@ from spanreel.point import (
 )
 from spanreel.protocols import in_process
 from spanreel.quiet import quietly
-from spanreel.scope import RunScope, ToolScope, opened, run_in, scope_in
+from spanreel.scope import RunScope, ToolScope, is_open, opened, run_in, scope_in
 from spanreel.snapshot import snapshot
 
 _NOTHING: Any = object()
@@ -111,6 +111,14 @@ def isolated(
         return _rewritten(bound, point.isolate({**by_name(bound), "self": instance}, player.memory))
     player.refuse(f"a call of {point.target} that could not be kept from the live store")
     return None
+
+
+def leads_nowhere(point: Point) -> bool:
+    """Whether a connection is one of a replay that needs none."""
+    player = current_player()
+    if player is None or boundaries.installed() is None or is_open():
+        return False
+    return not player.connects()
 
 
 _signatures: weakref.WeakKeyDictionary[Any, inspect.Signature] = weakref.WeakKeyDictionary()
@@ -199,6 +207,10 @@ def _open_tool(
     boundary: Boundary, player: Player | None, point: Point, request: ToolRequest, arguments: Mapping[str, Any]
 ) -> Passage | None:
     outer = current_tool()
+    if outer is not None and point.outermost:
+        return None
+    if player is None and request.kind is ToolKind.MCP and request.name in MCP_REQUESTS and current_run() is None:
+        return None  # a connection that outlives the runs which use it belongs to none of them
     if outer is not None and outer.request.name == request.name and _is_same_call(outer.request, request):
         return None  # the same call, seen by a framework and by a decorator
 

@@ -96,6 +96,8 @@ class Kind(StrEnum):
     """Not a call of its own: what the run around it comes to, where the run's own call returns something else."""
     MEMORY = "memory"
     """Not recorded: a look at what an agent keeps between its runs, or a change of it."""
+    CONNECTION = "connection"
+    """Not recorded: a way to a server whose requests cross points of their own; in a replay it leads nowhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,12 +205,13 @@ class Point:
     request, or None where this call is none. ``read_result(result)`` reads the native result; of a generator that is
     the list of its values, and nothing where ``values`` is False. For tools, ``rebuild(result, arguments)`` makes the
     native result from a recorded one; the arguments hold the instance as ``self``; ``rebuild_answer``
-    likewise for models. ``raise_again(error, arguments)``
+    likewise for models; of a connection ``rebuild`` gives what leads nowhere. ``raise_again(error, arguments)``
     raises what the library itself raises before a tool's own code runs, where the recorded error is of that kind. For
     runs, ``rewrite(arguments, recorded)`` gives the arguments by name with the recorded ones in the place of the
     caller's; ``isolate(arguments, memory)``, with the instance as ``self``, with a store of the replay's own in the
     place of the agent's, so that a replay neither reads nor writes what outlives it (``memory`` lives as long as it).
     ``work(result)`` is for a call that returns a handle at once: the task or future whose end is the end of the call;
+    ``outermost`` is for tool calls that are part of the tool call around them, where there is one.
     ``block`` for one that returns a context manager, whose block is the call and whose entered value is the result, and
     ``read_begun(entered)`` reads what has come to be known by then. Exceptions whose class names stand in
     ``control_flow`` are no errors: the call is interrupted, or what ``read_control_flow(exception)`` says; in
@@ -226,6 +229,7 @@ class Point:
     isolate: Callable[[Mapping[str, Any], dict[Any, Any]], Mapping[str, Any]] | None = None
     work: Callable[[Any], Awaitable[Any] | None] | None = None
     block: bool = False
+    outermost: bool = False
     read_begun: Callable[[Any], Begun] | None = None
     values: bool = True
     control_flow: tuple[str, ...] = ()
@@ -342,6 +346,10 @@ class Player(Protocol):
 
         None lets it run and meet recorded answers inside (agents as tools, handoffs).
         """
+        ...
+
+    def connects(self) -> bool:
+        """Whether servers of tools are connected to, since a tool may act on the world."""
         ...
 
     def draw(self, run: LiveRun | None, kind: str, site: str) -> str | None:

@@ -2,8 +2,9 @@
 
 from spanreel.frameworks.anthropic import ANTHROPIC
 from spanreel.frameworks.langchain import LANGCHAIN, LANGGRAPH
+from spanreel.frameworks.mcp import MCP
 from spanreel.frameworks.openai_agents import OPENAI_AGENTS
 from spanreel.frameworks.pydantic_ai import PYDANTIC_AI
 from spanreel.point import Framework
 
-FRAMEWORKS: tuple[Framework, ...] = (ANTHROPIC, LANGCHAIN, LANGGRAPH, OPENAI_AGENTS, PYDANTIC_AI)
+FRAMEWORKS: tuple[Framework, ...] = (ANTHROPIC, LANGCHAIN, LANGGRAPH, MCP, OPENAI_AGENTS, PYDANTIC_AI)

@@ -240,6 +240,10 @@ class _Nobody:
         """Refused."""
         self.refuse("a tool call")
 
+    def connects(self) -> bool:
+        """To nobody."""
+        return False
+
     def draw(self, *_: Any) -> None:
         """Whatever it likes."""
 

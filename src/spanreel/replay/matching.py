@@ -16,6 +16,7 @@ from spanreel.model import Fidelity, Json, Request, Status
 from spanreel.replay.canonical import NOTHING, Difference, canonical_arguments, first_difference, text
 from spanreel.replay.changes import Volatile
 from spanreel.replay.identity import identity
+from spanreel.replay.mcp_requests import is_required
 from spanreel.replay.placeholders import blur_json
 from spanreel.replay.recording import LOST, ModelSlot, Scope, Slot, ToolSlot, precedes
 from spanreel.replay.sharing import shared_fields
@@ -198,7 +199,9 @@ def _take_tool(scope: Scope, slot: ToolSlot, tier: Tier, live: LiveTool, *, ambi
     if not live.runs and slot.result_lost:
         return Miss(Reason.LOSSY, slot)
     before = () if live.apart else scope.tools
-    skipped = tuple(one for one in before if not (one.spent or one.covered) and precedes(one, slot))
+    skipped = tuple(
+        one for one in before if not (one.spent or one.covered) and precedes(one, slot) and is_required(one)
+    )
     return Match(slot, tier, ambiguous, skipped)
 
 

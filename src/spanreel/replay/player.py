@@ -29,7 +29,7 @@ from spanreel.point import (
     ToolRequest,
     ToolResult,
 )
-from spanreel.replay import guard
+from spanreel.replay import guard, mcp_requests
 from spanreel.replay.answers import edited_answer, model_answer, tool_answer
 from spanreel.replay.canonical import canonical, canonical_arguments, first_difference
 from spanreel.replay.casting import Casting, Role
@@ -44,6 +44,7 @@ from spanreel.replay.matching import (
     Match,
     Miss,
     Reason,
+    Tier,
     first_match,
     match_model,
     match_tool,
@@ -228,6 +229,8 @@ class SessionPlayer:
 
     def answer_tool(self, run: LiveRun | None, request: ToolRequest) -> ToolResult | RecordedError | Live | None:
         """What answers a tool call, by its policy; None lets agents and handoffs run, and meet theirs inside."""
+        if mcp_requests.is_mcp_request(request):
+            return self._answer_mcp_request(run, request)
         runs = request.kind in RUNNING
         arguments, ways = request.arguments, self._placeholders.ways
         if ways:
@@ -252,6 +255,27 @@ class SessionPlayer:
                 return None
             asked = Asked(request, given, choice, self._writes(request), found, event)
             return self._answer_tool(run, role, asked)
+
+    def connects(self) -> bool:
+        """Whether servers of tools are connected to."""
+        return self._policies.lets_run
+
+    def _answer_mcp_request(self, run: LiveRun | None, request: ToolRequest) -> ToolResult | RecordedError | Live:
+        """What a client asks of an MCP server beside calls: lists from the recording, handshakes by the connection."""
+        with self._lock:
+            self._check(run)
+            if mcp_requests.is_handshake(request) and self.connects():
+                return Live()
+            role = self._casting.find(run)
+            found = mcp_requests.answer(self._casting.recording, role.scope, request)
+            event = Event(Happening.SERVED, Subject.TOOL, role.path, request.name)
+            if found is None:
+                self._miss(run, missed(replace(event, recorded_id=role.recorded_id), Miss(Reason.UNKNOWN)))
+            if found.slot is not None:
+                self._log(replace(event, recorded_id=found.slot.call.id, tier=Tier.EXACT.value))
+            elif found.made_up is not None:
+                self.note(found.made_up)
+            return found.answer
 
     def draw(self, run: LiveRun | None, kind: str, site: str) -> str | None:
         """What the agent's own code draws from the clock, uuid4 or random."""

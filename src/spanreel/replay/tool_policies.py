@@ -134,6 +134,12 @@ class ToolPolicies(_Frozen):
         """Whether a tool is known to have side effects."""
         return bool(declared) or any(fnmatch.fnmatchcase(name, glob) for glob in self.side_effects)
 
+    @property
+    def lets_run(self) -> bool:
+        """Whether there is a policy by which a tool itself may run."""
+        given = (self.default, *self.tools.values(), *(rule.policy for rule in self.rules))
+        return any(isinstance(one, Passthrough) or one.on_miss is OnMiss.PASSTHROUGH for one in given)
+
     def normal_form(self, name: str) -> NormalForm | None:
         """The normal form of a tool's arguments, where one is given."""
         return next((form for glob, form in self.normal_forms.items() if fnmatch.fnmatchcase(name, glob)), None)

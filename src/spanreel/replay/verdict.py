@@ -12,6 +12,7 @@ from spanreel.model import Json, Status
 from spanreel.replay.events import REWORDED, Event, Happening, Subject, describe
 from spanreel.replay.facts import Facts, gather
 from spanreel.replay.matching import Reason
+from spanreel.replay.mcp_requests import is_required
 from spanreel.replay.naming import name_of
 from spanreel.replay.recording import ModelSlot, Recording, Slot, ToolSlot
 from spanreel.session import Run, Session
@@ -199,7 +200,12 @@ def _inconclusive(facts: Facts, event: Event) -> bool:
 
 def _required(slot: Slot) -> bool:
     """Whether a recorded call has to be made again; what was blocked or broken off may end before its point."""
-    return slot.call.status not in (Status.BLOCKED, Status.INTERRUPTED, Status.CANCELLED, Status.UNFINISHED)
+    return is_required(slot) and slot.call.status not in (
+        Status.BLOCKED,
+        Status.INTERRUPTED,
+        Status.CANCELLED,
+        Status.UNFINISHED,
+    )
 
 
 def _past(facts: Facts, failures: Sequence[str]) -> list[str]:
