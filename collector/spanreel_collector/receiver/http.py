@@ -40,6 +40,9 @@ AsgiScope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 AsgiApp = Callable[[AsgiScope, Receive, Send], Awaitable[None]]
+_DRAINED: Final = 128 * 1024 * 1024
+_DRAIN_SECONDS: Final = 5.0
+
 Headers = Sequence[tuple[bytes, bytes]]
 
 
@@ -52,6 +55,26 @@ class _Answer:
     body: bytes
     headers: Headers = ()
     last: bool = False
+
+
+@dataclass(slots=True)
+class _Body:
+    """The body of a request, piece by piece; ``ended`` when all of it was there, or nobody sends it any more."""
+
+    receive: Receive
+    ended: bool = False
+
+    async def next(self) -> bytes:
+        """The next piece.
+
+        Raises:
+            _Gone: whoever sent it is gone.
+        """
+        message = await self.receive()
+        self.ended = not message.get("more_body", False)
+        if message["type"] == "http.disconnect":
+            raise _Gone
+        return bytes(message.get("body", b""))
 
 
 class _Gone(Exception):
@@ -94,18 +117,19 @@ class _Door:
         signal = PATHS.get(scope["path"])
         headers = _headers(scope)
         form = _form(headers)
+        body = _Body(receive)
         try:
-            answer = await self._answer(scope, headers, (signal, form), receive)
+            answer = await self._answer(scope, headers, (signal, form), body)
         except _Gone:
             return
         except Exception as error:  # noqa: BLE001 - whatever it is, it is answered, by what it is
             answer = _refuse(error, form or "json")
         if answer.status != 200:
             self.receiver.counts.add("requests", signal or "none", str(answer.status))
-        await _send(send, answer)
+        await _send(send, answer, body)
 
     async def _answer(
-        self, scope: AsgiScope, headers: Mapping[str, str], asked: tuple[Signal | None, Form | None], receive: Receive
+        self, scope: AsgiScope, headers: Mapping[str, str], asked: tuple[Signal | None, Form | None], body: _Body
     ) -> _Answer:
         signal, form = asked
         caller = admit(self.access, headers, Scope.INGEST)
@@ -120,11 +144,11 @@ class _Door:
             return _problem(Code.INVALID_ARGUMENT, said, form, http=_UNSUPPORTED)
         held = [0]
         try:
-            body = await self._read(headers, receive, held)
+            data = await self._read(headers, body, held)
             if signal == "metrics":
                 return _Answer(200, form, write_response(signal, 0, "", form))
-            arrived = Arrived(caller.tenant, "HTTP", signal, form, headers.get("content-encoding", ""), body)
-            del body
+            arrived = Arrived(caller.tenant, "HTTP", signal, form, headers.get("content-encoding", ""), data)
+            del data
             return await self._take(arrived)
         finally:
             self.reading.held -= held[0]
@@ -139,7 +163,7 @@ class _Door:
         taken = accepted.taken
         return _Answer(200, arrived.form, write_response(arrived.signal, taken.rejected, taken.message, arrived.form))
 
-    async def _read(self, headers: Mapping[str, str], receive: Receive, held: list[int]) -> bytes:
+    async def _read(self, headers: Mapping[str, str], body: _Body, held: list[int]) -> bytes:
         """The body as it was sent.
 
         Raises:
@@ -152,17 +176,14 @@ class _Door:
         pieces: list[bytes] = []
         try:
             async with asyncio.timeout(self.receiver.body_seconds):
-                more = True
-                while more:
-                    message = await receive()
-                    if message["type"] == "http.disconnect":
-                        raise _Gone
-                    piece, more = message.get("body", b""), message.get("more_body", False)
+                while not body.ended:
+                    piece = await body.next()
                     self._hold(len(piece), held)
                     if held[0] > limit:
                         raise TooLarge(f"more than {limit} bytes")
                     pieces.append(piece)
         except TimeoutError as error:
+            body.ended = True  # as far as we wait for it
             raise _Slow from error
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
@@ -210,7 +231,7 @@ def _write(status: Status, form: Form, *, headers: Headers = (), http: int | Non
     return _Answer(http, form, write_status(status, form), headers, last=True)
 
 
-async def _send(send: Send, answer: _Answer) -> None:
+async def _send(send: Send, answer: _Answer, body: _Body) -> None:
     headers = [
         (b"content-type", _KINDS[answer.form].encode()),
         (b"content-length", str(len(answer.body)).encode()),
@@ -218,4 +239,19 @@ async def _send(send: Send, answer: _Answer) -> None:
         *([(b"connection", b"close")] if answer.last else []),
     ]
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-    await send({"type": "http.response.body", "body": answer.body})
+    await send({"type": "http.response.body", "body": answer.body, "more_body": not body.ended})
+    if not body.ended:
+        # A connection that is closed while something still comes takes the answer with it.
+        await _drain(body)
+        await send({"type": "http.response.body"})
+
+
+async def _drain(body: _Body) -> None:
+    """Let pass what else comes of a body, within bounds."""
+    left = _DRAINED
+    try:
+        async with asyncio.timeout(_DRAIN_SECONDS):
+            while left > 0 and not body.ended:
+                left -= len(await body.next())
+    except (TimeoutError, _Gone):
+        return
