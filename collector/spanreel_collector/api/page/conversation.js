@@ -148,9 +148,11 @@ function toolBlock(talk, row) {
   call.error ? failure(call.error) : resultLine(row, has, open)];
 }
 
+const LOST = new Map([["absent", "The result was not recorded."], ["redacted", "The result is redacted."], ["truncated", "The result was cut off as a whole."]]);
+
 function resultLine(row, has, open) {
   if (row.status === "unfinished") return element("p", { class: "dim" }, "No result was recorded: it has not ended.");
-  if (row.value.fidelity?.result === "absent") return element("p", { class: "dim" }, "The result was not recorded.");
+  if (!has("result") && LOST.has(row.value.fidelity?.result)) return element("p", { class: "dim" }, LOST.get(row.value.fidelity.result));
   // The document leaves null out: a result that is not marked absent was null.
   return valueLine("result", has("result") ? row.value.result : null, open("result"));
 }

@@ -146,13 +146,13 @@ function toolSections(view, row, go) {
   const [requested, given] = [call.requested, call.arguments];
   const differ = requested !== undefined && given !== undefined && toJson(requested) !== toJson(given);
   const ended = row.status !== "unfinished" && !call.error;
-  return [facts([["Kind", kindOf(row)], ["To", call.target], ["Side effect", call.side_effect === true ? "yes: it changes something in the world" : call.side_effect === false ? "none" : null],
+  return [facts([["Kind", kindOf(row)], ["To", call.target], ["Side effect", call.side_effect === true ? "yes" : call.side_effect === false ? "none" : null],
     ["Seen", call.executed === false ? "only in messages: no span tells of it" : null], ["Call", call.id], ["Model\u2019s id for it", call.call_id],
     ["Asked for by", asker && button(`model call ${asker.title}`, () => go(asker), { class: "small" })],
     ["Made", inside?.parent === row && button(`run ${inside.title}`, () => go(inside), { class: "small" })]]),
   differ && valueSection("Asked for by the model", requested, "What ran had other arguments: see below."),
   (given ?? requested) !== undefined && valueSection("Arguments", given ?? requested, given === undefined ? "As the model asked; what ran is not recorded." : null),
-  ended && call.fidelity?.result !== "absent" && valueSection("Result", call.result ?? null),
+  ended && (call.result !== undefined || !["absent", "redacted", "truncated"].includes(call.fidelity?.result)) && valueSection("Result", call.result ?? null),
   objectSection("Other fields", rest(call))];
 }
 

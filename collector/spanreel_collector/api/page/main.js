@@ -15,6 +15,7 @@ const KEYS = [
   ["\u2190  \u2192", "fold and unfold a run, turn or call"],
   ["Enter", "open; in a session, go to the details"],
   ["Esc", "close the details; back to the list; clear search and filters"],
+  ["z", "the waterfall: only the time of the run or turn around what is chosen, and all of it again"],
   ["r", "the replays of a session"],
   ["?", "this"],
 ];

@@ -33,27 +33,37 @@ export function showSession(main, asked, go) {
 async function load(view) {
   const { signal } = view.aborter;
   try {
-    const [found, reports, revisions, forecast] = await Promise.all([
+    const [found, reports, revisions] = await Promise.all([
       read(sessionPath(view.id), { query: { revision: view.asked.revision }, signal }),
-      read(sessionPath(view.id, "/reports"), { signal }).catch(() => []),
-      read(sessionPath(view.id, "/revisions"), { signal }).catch(() => []),
-      read(sessionPath(view.id, "/forecast"), { signal }).catch(() => null),
+      read(sessionPath(view.id, "/reports"), { signal }),
+      read(sessionPath(view.id, "/revisions"), { signal }),
     ]);
     view.document = found;
-    view.reports = listOf(reports, "reports");
-    view.revisions = listOf(revisions, "revisions");
-    view.forecast = new Map(listOf(forecast, "calls").map((one) => [one.place, one]));
+    view.reports = reports;
+    view.revisions = revisions;
+    view.forecast = new Map();
     view.outline = outlineOf(found);
-    view.failed = null;
   } catch (error) {
     if (error.name === "AbortError") return;
     return replace(view.main, element("div", { class: "empty" }, element("p", {}, error.status === 404 ? "There is no such session: it was erased, or never here." : error.message),
       element("p", {}, link({}, {}, "All sessions"))));
   }
   draw(view);
+  forecast(view);
 }
 
-const listOf = (answer, name) => (Array.isArray(answer) ? answer : answer?.[name] ?? []);
+// It takes as long as a replay's planning does; nobody waits for it. It is of the newest revision.
+async function forecast(view) {
+  if (view.asked.revision) return;
+  try {
+    const { calls, revision } = await read(sessionPath(view.id, "/forecast"), { signal: view.aborter.signal });
+    if (revision !== view.document.revision) return;
+    view.forecast = new Map(calls.map((one) => [one.place, one]));
+    if (view.selected && view.panes) choose(view, view.selected, { quiet: true, still: true });
+  } catch (error) {
+    if (error.name !== "AbortError") notify(error.message, "bad");
+  }
+}
 
 function draw(view) {
   const { document: session } = view;
@@ -201,16 +211,17 @@ function setPane(view, name) {
   view.panes.fall.draw();
 }
 
-/** Select a row in all panes. `from` is the pane that need not move; `quiet` leaves the address as it is. */
-function choose(view, row, { from, quiet } = {}) {
+/** Select a row in all panes. `from` is the pane that need not move; `quiet` leaves the address as it is;
+ * `still` moves nothing. */
+function choose(view, row, { from, quiet, still } = {}) {
   const { talk, fall, detail } = view.panes;
   view.selected = row;
   detail.hidden = row === null;
   view.frame.classList.toggle("detailed", row !== null);
   if (row) replace(detail, detailOf(view, row, () => choose(view, null), select(view)));
-  detail.scrollTop = 0;
-  fall.select(row, from !== "waterfall");
-  talk.select(row, from !== "conversation");
+  if (!still) detail.scrollTop = 0;
+  fall.select(row, from !== "waterfall" && !still);
+  talk.select(row, from !== "conversation" && !still);
   if (!quiet) {
     view.asked = { ...view.asked, at: row?.pointer };
     if (!row) delete view.asked.at;
@@ -255,6 +266,7 @@ function key(view, event) {
   if (detail.contains(document.activeElement) && step && event.key.startsWith("Arrow")) return false;
   if (step) { const row = fall.beside(view.selected, step); if (row) choose(view, row); return true; }
   if (event.key === "/") { talk.find(); return true; }
+  if (event.key === "z") { fall.zoom(); return true; }
   if (event.key === "ArrowRight" || event.key === "ArrowLeft") return view.selected ? fall.fold(view.selected, event.key === "ArrowLeft", (row) => choose(view, row)) : false;
   if (event.key === "Enter" && view.selected && !event.target.closest("button, a, summary")) { detail.focus(); return true; }
   if (event.key === "Escape" && view.selected) { choose(view, null); return true; }

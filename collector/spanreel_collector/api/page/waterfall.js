@@ -1,6 +1,6 @@
 // The rows of a session along time. Only rows on the screen are in the document; times in which nothing happened are cut.
 
-import { element, replace } from "./dom.js";
+import { button, element, replace } from "./dom.js";
 import { compact, duration, exact } from "./format.js";
 import { sign } from "./marks.js";
 import { STATUS } from "./words.js";
@@ -10,10 +10,10 @@ const BEYOND = 8;
 const IDLE = 0.12; // A pause of more than this share of all that was done is cut.
 const CUT = 0.025;
 
-/** `{element, draw(), select(row, move), beside(row, step), fold(row, shut, go)}`. */
+/** `{element, draw(), select(row, move), beside(row, step), fold(row, shut, go), zoom()}`. */
 export function waterfall(view, choose) {
   const { rows } = view.outline;
-  const fall = { view, rows, choose: (row) => choose(row, { from: "waterfall" }), folded: new Set(), chosen: null, scale: scaleOf(rows), sums: sumsOf(rows) };
+  const fall = { view, rows, choose: (row) => choose(row, { from: "waterfall" }), folded: new Set(), chosen: null, scale: scaleOf(rows), zoomed: null, sums: sumsOf(rows) };
   fall.list = element("div", { class: "fall-rows", role: "tree", tabindex: "0", "aria-label": "Runs, turns and calls along time" });
   fall.inner = element("div", { class: "fall-inner", role: "presentation" });
   fall.list.append(fall.inner);
@@ -22,13 +22,18 @@ export function waterfall(view, choose) {
   new ResizeObserver(() => drawRows(fall)).observe(fall.list);
   listen(fall);
   arrange(fall);
-  const whole = element("section", { class: "fall", "aria-label": "Waterfall" }, element("div", { class: "fall-head" }, fall.count, axis(fall), element("span", { class: "column" }, "tokens")), fall.list);
+  fall.axis = element("span", { class: "area" });
+  fall.zoomer = button("Zoom", () => zoom(fall), { class: "small", hidden: true });
+  const head = element("div", { class: "fall-head" }, element("span", { class: "fall-count" }, fall.count, fall.zoomer), element("span", { class: "track", "aria-hidden": "true" }, fall.axis), element("span", { class: "column" }, "tokens"));
+  drawAxis(fall);
+  const whole = element("section", { class: "fall", "aria-label": "Waterfall" }, head, fall.list);
   return {
     element: whole,
     draw: () => drawRows(fall),
     select: (row, move) => select(fall, row, move),
     beside: (row, step) => beside(fall, row, step),
     fold: (row, shut, go) => fold(fall, row, shut, go),
+    zoom: () => zoom(fall),
   };
 }
 
@@ -80,8 +85,21 @@ function beside(fall, row, step) {
   return fall.visible[Math.min(Math.max((row.line ?? 0) + step, 0), fall.visible.length - 1)];
 }
 
+// The time of the run or turn around what is chosen, over the whole width; once more, and all is there again.
+function zoom(fall) {
+  const { chosen } = fall;
+  const around = fall.zoomed || !chosen ? null : chosen.end - chosen.number > 1 ? chosen : chosen.parent;
+  fall.zoomed = around;
+  fall.scale = scaleOf(around ? fall.rows.slice(around.number, around.end) : fall.rows);
+  drawAxis(fall);
+  select(fall, chosen, false);
+}
+
 function select(fall, row, move) {
   fall.chosen = row;
+  fall.zoomer.hidden = !row && !fall.zoomed;
+  replace(fall.zoomer, fall.zoomed ? `Whole time` : "Zoom");
+  fall.zoomer.title = fall.zoomed ? `Now: ${fall.zoomed.title} (z)` : "The time of the run or turn around it (z)";
   if (row) {
     let opened = false;
     for (let around = row.parent; around; around = around.parent) opened = fall.folded.delete(around) || opened;
@@ -127,6 +145,7 @@ function track(fall, row, length) {
     area.append(gap);
   }
   if (row.started === null) return box;
+  if (row.started > fall.scale.last || (row.ended ?? Infinity) < fall.scale.first) return box;
   const [left, right] = [fall.scale.place(row.started), fall.scale.place(row.ended ?? openEnd(fall, row))];
   const bar = element("span", { class: `extent ${row.ended === null ? "open" : ""}` });
   bar.style.left = percent(left);
@@ -144,10 +163,10 @@ const openEnd = (fall, row) => row.runRow.ended ?? fall.scale.last;
 
 // -- time ------------------------------------------------------------------------------------------------------------
 
-/** `{place(moment) -> 0..1, cuts, spans, last}`. */
+/** `{place(moment) -> 0..1, cuts, spans, share, first, last}`. */
 function scaleOf(rows) {
   const timed = rows.filter((row) => row.started !== null).map((row) => [row.started, Math.max(row.ended ?? row.started, row.started)]).sort((a, b) => a[0] - b[0]);
-  if (!timed.length) return { place: () => 0, cuts: [], spans: [], last: 0 };
+  if (!timed.length) return { place: () => 0, cuts: [], spans: [], first: 0, last: 0 };
   const merged = merge(timed, 0);
   const done = merged.reduce((sum, [from, to]) => sum + to - from, 0);
   const spans = merge(merged, Math.max(done * IDLE, 1));
@@ -161,7 +180,7 @@ function scaleOf(rows) {
     return Math.min(Math.max(span.left + (Math.min(at, span.to) - span.from) * share, 0), 1);
   };
   const cuts = placed.slice(1).map((span, number) => ({ from: span.left - width, width, pause: span.from - placed[number].to }));
-  return { place, cuts, spans: placed, share, last: placed.at(-1).to };
+  return { place, cuts, spans: placed, share, first: placed[0].from, last: placed.at(-1).to };
 }
 
 function merge(spans, pause) {
@@ -174,9 +193,8 @@ function merge(spans, pause) {
   return found;
 }
 
-function axis(fall) {
-  const area = element("span", { class: "area" });
-  const box = element("span", { class: "track", "aria-hidden": "true" }, area);
+function drawAxis(fall) {
+  const area = replace(fall.axis);
   const { spans, cuts, share } = fall.scale;
   const tick = (left, text) => { const made = element("span", { class: "tick" }, text); made.style.left = percent(left); area.append(made); };
   if (spans.length === 1) {
@@ -186,7 +204,6 @@ function axis(fall) {
   }
   if (cuts.length <= 6) for (const cut of cuts) tick(cut.from, `\u2026 ${duration(cut.pause)}`);
   else tick(0, `${exact(cuts.length)} pauses are cut`);
-  return box;
 }
 
 const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 15000, 30000, 60000, 120000, 300000, 600000, 1800000, 3600000, 7200000, 21600000, 86400000];

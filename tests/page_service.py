@@ -1,0 +1,138 @@
+"""A real `spanreel serve` with a store of its own, and a real browser to look at it with."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, Request, sync_playwright
+
+CHROMIUM = os.environ.get("SPANREEL_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A service that runs: its address, and what is sent to it."""
+
+    url: str
+    token: str | None = None
+
+    def send(self, *requests: dict[str, Any]) -> None:
+        """Export these requests to it, as any agent's exporter does."""
+        for request in requests:
+            httpx.post(f"{self.url}/v1/traces", json=request, headers=self.headers, timeout=60).raise_for_status()
+
+    def read(self, path: str, **query: str) -> Any:
+        """What its API says."""
+        answer = httpx.get(f"{self.url}/api/v1/{path}", params=query, headers=self.headers, timeout=60)
+        answer.raise_for_status()
+        return answer.json()
+
+    def wait(self, holds: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
+        """The sessions, once this holds of them."""
+        end = time.monotonic() + 60
+        while not holds(found := list(self.read("sessions", limit="500")["sessions"])):
+            assert time.monotonic() < end, found
+            time.sleep(0.1)
+        return found
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What lets a request in."""
+        return {"Authorization": f"Bearer {self.token}"} if self.token else {}
+
+
+@contextlib.contextmanager
+def serving(folder: Path, token: str | None = None) -> Iterator[Served]:
+    """The service, in a process of its own, ended with what it was begun with."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{held.getsockname()[1]}"
+    store = f"sqlite:///{folder / 'page.db'}"
+    command = [sys.executable, "-m", "spanreel", "serve", "--http", address, "--grpc", "off", "--store", store]
+    environment = {**os.environ, "SPANREEL_SERVE_QUIET_SECONDS": "0.3", **({"SPANREEL_TOKEN": token} if token else {})}
+    log = folder / "service.log"
+    with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out, env=environment) as process:
+        served = Served(f"http://{address}", token)
+        try:
+            _until_ready(served, process, log)
+            yield served
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+def _until_ready(served: Served, process: subprocess.Popen[bytes], log: Path) -> None:
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        assert process.poll() is None, log.read_text()
+        with contextlib.suppress(httpx.TransportError):
+            if httpx.get(f"{served.url}/readyz").is_success:
+                return
+        time.sleep(0.1)
+    raise AssertionError(log.read_text())
+
+
+@contextlib.contextmanager
+def chromium() -> Iterator[Browser]:
+    """The browser of this machine; skips the test where there is none."""
+    if CHROMIUM is None:
+        pytest.skip("no chromium on this machine: apt-get install chromium, or $SPANREEL_CHROMIUM")
+    # A sandbox of its own is what the browser cannot have as root, in a container.
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@dataclass
+class Watched:
+    """A page of the browser, and whatever went wrong in it."""
+
+    page: Page
+    served: Served
+    faults: list[str] = field(default_factory=list)
+
+    def open(self, query: str = "") -> Page:
+        """Go to a state of the page."""
+        self.page.goto(f"{self.served.url}/{query}")
+        return self.page
+
+
+@contextlib.contextmanager
+def watched(
+    browser: Browser, served: Served, width: int = 1280, height: int = 800, **options: Any
+) -> Iterator[Watched]:
+    """A window on the service; errors, dialogs, refused contents and requests to elsewhere fail the test."""
+    context = browser.new_context(viewport={"width": width, "height": height}, **options)
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    seen = Watched(context.new_page(), served)
+
+    def asked(request: Request) -> None:
+        if not request.url.startswith((served.url, f"blob:{served.url}")):
+            seen.faults.append(f"asked for {request.url}")
+
+    seen.page.on("pageerror", lambda error: seen.faults.append(f"error: {error}"))
+    seen.page.on("console", lambda said: seen.faults.append(said.text) if said.type in ("error", "warning") else None)
+    seen.page.on("dialog", lambda dialog: (seen.faults.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+    seen.page.on("popup", lambda popup: seen.faults.append(f"window: {popup.url}"))
+    context.on("request", asked)
+    try:
+        yield seen
+        assert seen.faults == []
+    finally:
+        context.close()
