@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,13 @@ KINDS = ("hand_written", "openai_agents", "langgraph", "pydantic_ai")
 def kind(request: pytest.FixtureRequest) -> Any:
     """One kind of agent after the other, as `kinds` makes them; imported here, since not every environment has all."""
     return getattr(importlib.import_module("kinds"), request.param)
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Any]:
+    """A running PostgreSQL, as `postgres.Cluster`; imported here, since not every environment has its client."""
+    with importlib.import_module("postgres").running_cluster() as running:
+        yield running
 
 
 def cases(name: str) -> Path:

@@ -164,8 +164,8 @@ def _records(file: BinaryIO, path: Path) -> Iterator[Any]:
         header = _header(stream, path)
         if header["version"] != VERSION:
             raise ArchiveError(
-                f"the backup {str(path)!r} is of release {header['release']!r}, in version {header['version']!r} of the "
-                f"format; this release reads version {VERSION}: restore with that release; nothing was changed"
+                f"the backup {str(path)!r} is of release {header['release']!r}, in version {header['version']!r} of its "
+                f"format; this release reads version {VERSION}: restore with that one; nothing was changed"
             )
         yield header
         while True:
@@ -178,10 +178,10 @@ def _records(file: BinaryIO, path: Path) -> Iterator[Any]:
 def _header(stream: BinaryIO, path: Path) -> dict[str, Any]:
     try:
         header = _read(stream, path)
-    except (ArchiveError, zstandard.ZstdError):
+    except ArchiveError:
         header = None
     if not isinstance(header, dict) or header.get("format") != FORMAT or "version" not in header:
-        raise ArchiveError(f"{str(path)!r} is no backup of spanreel; nothing was changed")
+        raise ArchiveError(f"{str(path)!r} is no backup of spanreel, or cut off at its beginning; nothing was changed")
     return {"release": "", **header}
 
 

@@ -28,7 +28,7 @@ _NOT_COVERED: Final = "not covered: backups, exports and what was passed on befo
 
 
 @contextmanager
-def _opened(options: argparse.Namespace) -> Iterator[Store]:
+def _opened(options: argparse.Namespace, *, make: bool = False) -> Iterator[Store]:
     """The store that is meant; what it cannot do is said like any other error of ours."""
     from spanreel_collector.stores.opening import open_store  # noqa: PLC0415 - as said above
     from spanreel_collector.stores.store import StoreError  # noqa: PLC0415
@@ -37,7 +37,7 @@ def _opened(options: argparse.Namespace) -> Iterator[Store]:
     if not url:
         raise SpanreelError(f"no store: give --store URL, or set {STORE}")
     try:
-        store = open_store(url)
+        store = open_store(url, make=make)
         try:
             yield store
         finally:
@@ -93,7 +93,7 @@ def _run_restore(options: argparse.Namespace) -> int:
     from spanreel_collector.archive import check_archive, read_archive  # noqa: PLC0415
 
     check_archive(options.file)  # before a store is made for it
-    with _opened(options) as store:
+    with _opened(options, make=True) as store:
         contents = read_archive(store, options.file)
     print(f"spanreel: restored {_contents(contents)} from {str(options.file)!r}", file=sys.stderr)
     return OK

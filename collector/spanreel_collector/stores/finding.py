@@ -95,15 +95,16 @@ def write_cursor(order: Order, value: float, session: str) -> str:
 
 
 def _read_cursor(order: Order, cursor: str) -> tuple[Any, str]:
+    wrong = f"{cursor[:80]!r} is no cursor of a list"
     try:
         data = base64.b64decode(cursor.encode() + b"=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
         of, value, session = json.loads(data)
-        value = float(value) if order == "cost" and not isinstance(value, bool) else value
-    except (ValueError, TypeError, OverflowError, RecursionError) as error:
-        raise ValueError(f"{cursor[:80]!r} is no cursor of a list") from error
-    number = isinstance(value, int) or (order == "cost" and isinstance(value, float))
-    if not number or isinstance(value, bool) or not isinstance(session, str):
-        raise ValueError(f"{cursor[:80]!r} is no cursor of a list")
-    if of != order:
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ValueError(wrong) from error
+    if of != order and of in list(_BY):
         raise ValueError(f"the cursor is of a list ordered by {of!r}, not by {order!r}")
+    # Not isinstance: true and false are numbers too.
+    number = type(value) in ((int, float) if order == "cost" else (int,))
+    if of != order or not number or not isinstance(session, str):
+        raise ValueError(wrong)
     return storable(value), session

@@ -12,8 +12,8 @@ from spanreel_collector.stores.store import Store
 _FORMS: Final = "a store is sqlite:///PATH (sqlite:////PATH from the root) or postgresql://USER@HOST/DATABASE"
 
 
-def open_store(url: str) -> Store:
-    """Open a store; its migrations have run when it is returned.
+def open_store(url: str, *, make: bool = True) -> Store:
+    """Open a store; its migrations have run when it is returned. ``make`` a file where there is none.
 
     Raises:
         SettingsError: the URL is wrong, or what is there is no store of this release.
@@ -21,13 +21,13 @@ def open_store(url: str) -> Store:
     """
     scheme, separator, _ = url.partition("://")
     if scheme == "sqlite" and separator:
-        return _open_sqlite(url)
+        return _open_sqlite(url, make=make)
     if scheme in ("postgresql", "postgres") and separator:
         return _open_postgresql(url)
     raise SettingsError(f"a store at {scheme + '://...' if separator else url!r} is unknown; {_FORMS}")
 
 
-def _open_sqlite(url: str) -> Store:
+def _open_sqlite(url: str, *, make: bool) -> Store:
     from spanreel_collector.stores.sqlite import open_sqlite  # noqa: PLC0415 - needs zstandard, of the extra "collector"
 
     place = url.removeprefix("sqlite://")
@@ -40,6 +40,8 @@ def _open_sqlite(url: str) -> Store:
         raise SettingsError(
             f"the store {str(path)!r} cannot be made: there is no folder {str(path.parent)!r}; make it first"
         )
+    if not make and not path.exists():
+        raise SettingsError(f"there is no store {str(path)!r}")
     return open_sqlite(path)
 
 

@@ -6,6 +6,7 @@ One connection writes, under a lock; others read beside it (WAL). Another proces
 from __future__ import annotations
 
 import logging
+import os
 import sqlite3
 import threading
 import time
@@ -14,6 +15,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from spanreel.errors import SettingsError
 from spanreel_collector.stores.arriving import Arriving, Key, by_trace, keep_refusals
 from spanreel_collector.stores.database import RARE, DatabaseStore
 from spanreel_collector.stores.finding import Conditions
@@ -73,15 +75,23 @@ class SqliteEngine:
         self._idle: list[sqlite3.Connection] = []
         self._closed = False
         with self._telling():
+            self._make_file()
             self._writer = self._connect()
             try:
-                _prepare(self._writer)
+                _prepare(self._writer, str(path))
                 migrate(self.writing, MIGRATIONS, f"the store {str(path)!r}")
             except BaseException:
                 self._writer.close()
                 raise
 
     # -- connections ---------------------------------------------------------------------------------------------------
+
+    def _make_file(self) -> None:
+        """Readable by its owner alone, from its start; what SQLite puts beside it is as private as it."""
+        try:
+            os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
+        except OSError as error:
+            raise StoreError(f"the store {str(self._path)!r}: {error.strerror or error}") from error
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path, timeout=BUSY, isolation_level=None, check_same_thread=False)
@@ -290,8 +300,20 @@ class SqliteEngine:
         self._cut_log()
 
 
-def _prepare(connection: sqlite3.Connection) -> None:
-    """What the file itself keeps: space is given back bit by bit, and the log. The first only before anything else."""
+def _prepare(connection: sqlite3.Connection, path: str) -> None:
+    """What the file itself keeps: space is given back bit by bit, and the log. The first only before anything else.
+
+    Raises:
+        SettingsError: the file is something else.
+    """
+    try:
+        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_NOTADB:
+            raise
+        raise SettingsError(f"the store {path!r} is no SQLite file; give another name") from error
+    if tables and "migration" not in tables:
+        raise SettingsError(f"the store {path!r} is a database of something else; give another name")
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     with closing(connection.execute("PRAGMA journal_mode = WAL")) as cursor:
         cursor.fetchone()
