@@ -22,7 +22,8 @@ ROOT = Path(__file__).resolve().parent.parent
 
 CASES_ABSENT = "shared cases not here"
 POSTGRESQL_ABSENT = "PostgreSQL is not installed"  # .ci/run installs it
-PERMITTED_SKIPS = (CASES_ABSENT, POSTGRESQL_ABSENT)
+CHROMIUM_ABSENT = "chromium is not installed"  # .ci/run installs it
+PERMITTED_SKIPS = (CASES_ABSENT, POSTGRESQL_ABSENT, CHROMIUM_ABSENT)
 """How the reason of a skip may begin in CI. Any other skipped test is a promise not kept, and fails the run."""
 
 

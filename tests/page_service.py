@@ -18,6 +18,8 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, Request, sync_playwright
 
+from conftest import CHROMIUM_ABSENT
+
 CHROMIUM = os.environ.get("SPANREEL_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 
 
@@ -88,7 +90,7 @@ def _until_ready(served: Served, process: subprocess.Popen[bytes], log: Path) ->
 def chromium() -> Iterator[Browser]:
     """The browser of this machine; skips the test where there is none."""
     if CHROMIUM is None:
-        pytest.skip("no chromium on this machine: apt-get install chromium, or $SPANREEL_CHROMIUM")
+        pytest.skip(f"{CHROMIUM_ABSENT}: apt-get install chromium, or $SPANREEL_CHROMIUM")
     # A sandbox of its own is what the browser cannot have as root, in a container.
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright:
