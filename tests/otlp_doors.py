@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -24,7 +25,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from otlp_lines import BEGAN, SECOND
-from spanreel_collector.access import Access
+from spanreel_collector.access import Access, Tls
 from spanreel_collector.convert import Conversion, convert
 from spanreel_collector.otlp import read_message
 from spanreel_collector.receiver.committing import Append, Committer, QueueLimits
@@ -109,6 +110,7 @@ def doors(
     append: Append | None = None,
     queue: QueueLimits | None = None,
     intake: Intake | None = None,
+    tls: Tls | None = None,
     **settings: Any,
 ) -> Iterator[Doors]:
     """Both doors, before a SQLite store in this folder; ``append`` in the place of the store's."""
@@ -117,12 +119,21 @@ def doors(
     committer = Committer(append or store.append, queue).start()
     receiver = Receiver(committer, intake or Intake(), **settings)
     listening = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(receiver_app(receiver, access), log_level="critical", lifespan="off"))
+    config = uvicorn.Config(
+        receiver_app(receiver, access),
+        log_level="critical",
+        lifespan="off",
+        ssl_certfile=tls.certificate if tls else None,
+        ssl_keyfile=tls.key if tls else None,
+        ssl_ca_certs=tls.client_authority if tls else None,
+        ssl_cert_reqs=ssl.CERT_REQUIRED if tls and tls.client_authority else ssl.CERT_NONE,
+    )
+    server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, args=([listening],))
     thread.start()
-    calls = start_grpc(receiver, access, ("127.0.0.1", 0))
+    calls = start_grpc(receiver, access, ("127.0.0.1", 0), tls)
     try:
-        yield Doors(f"http://127.0.0.1:{listening.getsockname()[1]}", calls.port, store, receiver)
+        yield Doors(f"http{'s' if tls else ''}://127.0.0.1:{listening.getsockname()[1]}", calls.port, store, receiver)
     finally:
         calls.stop(5)
         server.should_exit = True

@@ -29,7 +29,6 @@ TOKENS: Final = {
 }
 """Variables that hold a token itself, and what it may do; of the tenant "default"."""
 DEFAULT_TENANT: Final = "default"
-_LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _SHORTEST: Final = 16
 
 
@@ -110,8 +109,8 @@ def _check_origin(access: Access, headers: Mapping[str, str]) -> None:
     Raises:
         Denied: it does.
     """
-    host = headers.get("host") or headers.get(":authority")
-    if host is not None and _name(host) not in _LOCAL | access.hosts:
+    host = headers.get("host")
+    if host is not None and not (is_loopback(_name(host)) or _name(host) in access.hosts):
         raise Denied(403, f"the host {host[:100]!r} is none of this service; without tokens it is reached as localhost")
     origin = headers.get("origin")
     if origin is not None and urlsplit(origin).netloc.lower() != (host or "").lower():
