@@ -1,181 +1,82 @@
-"""How fast sessions are replayed: replays a second, and the time that an answered call takes beside the agent's own.
+"""How fast sessions are replayed, beside agent-rewind, agenttape and vcrpy on the same agent; how true ``--pace`` is.
 
-An agent by hand on the OpenAI SDK: ten model calls and ten tool calls a session. ``bare`` is the same agent on a
-transport that answers from memory and with tools that do nothing, so that the difference is what replay adds. Both take
-turns in one process.
+Each way runs in a process of its own, in turns with the same agent bare: on a transport that answers from memory, with
+a tool that does nothing. What is printed beside the numbers: what went live in a replay, whether every round came to the
+same, and what a way cannot do.
 
-    replay.py [--sessions N] [--rounds N] [--jobs N]
+    replay.py [--sessions N] [--peer-sessions N] [--rounds N] [--jobs N]
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import statistics
+import subprocess
 import sys
-import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
-import httpx2
-import openai
-
-import spanreel
-from spanreel.replay.batch import play_all
-from spanreel.replay.runner import Options
-
-TURNS = 10
-CALLS = 2 * TURNS
-DEFINITION: Any = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
-ENTRY = "replay_agent:answer"
-"""This module under a name of its own: an entry is imported, and a script is ``__main__``."""
+MEASURED = Path(__file__).parent / "measured"
+WAYS = ("spanreel", "agent-rewind", "agenttape", "vcrpy")
 
 
-def answered(turn: int) -> dict[str, Any]:
-    """What the model says in this turn: another call of the tool, or, in the last, that it is done."""
-    message: dict[str, Any] = {"role": "assistant", "content": "done" if turn == TURNS - 1 else None}
-    if turn < TURNS - 1:
-        function = {"name": "look", "arguments": json.dumps({"number": turn})}
-        message["tool_calls"] = [{"id": f"c{turn}", "type": "function", "function": function}]
-    choice = {"index": 0, "message": message, "finish_reason": "stop" if turn == TURNS - 1 else "tool_calls"}
-    return {"id": "r", "object": "chat.completion", "created": 1, "model": "gpt-5", "choices": [choice]}
+def ask(script: str, *words: Any) -> dict[str, Any]:
+    """What a measuring process prints."""
+    ended = subprocess.run(
+        [sys.executable, str(MEASURED / script), *map(str, words)], capture_output=True, text=True, check=False
+    )
+    try:
+        found: dict[str, Any] = json.loads(ended.stdout.splitlines()[-1])
+    except (IndexError, ValueError):
+        found = {"cannot": f"its process ended with {ended.returncode}: {ended.stderr[-300:]}"}
+    return found
 
 
-def transport() -> httpx2.MockTransport:
-    """A model in memory."""
-
-    def answer(request: httpx2.Request) -> httpx2.Response:
-        turn = sum(one["role"] == "assistant" for one in json.loads(request.content)["messages"])
-        return httpx2.Response(200, json=answered(turn))
-
-    return httpx2.MockTransport(answer)
-
-
-CLIENT = openai.OpenAI(
-    base_url="http://127.0.0.1:9/v1", api_key="none", http_client=httpx2.Client(transport=transport())
-)
-
-
-@spanreel.tool()
-def look(number: int) -> str:
-    """A tool that does nothing."""
-    return f"seen {number}"
-
-
-@spanreel.run(agent="looker")
-def answer(question: str) -> str:
-    """The agent."""
-    said: list[Any] = [{"role": "user", "content": question}]
-    look(-1)
-    while True:
-        message = CLIENT.chat.completions.create(model="gpt-5", messages=said, tools=[DEFINITION]).choices[0].message
-        said.append(message.model_dump(exclude_none=True))
-        if not message.tool_calls:
-            return message.content or ""
-        for call in message.tool_calls:
-            result = look(**json.loads(call.function.arguments))  # type: ignore[union-attr]
-            said.append({"role": "tool", "tool_call_id": call.id, "content": result})
-
-
-def write_sessions(folder: Path, count: int) -> list[tuple[str, str | None]]:
-    """The documents of so many sessions, each with a question of its own."""
-    files: list[tuple[str, str | None]] = []
-    for number in range(count):
-        file = folder / f"{number:05}.json"
-        file.write_text(json.dumps(document(number)))
-        files.append((str(file), None))
-    return files
-
-
-def document(number: int) -> dict[str, Any]:
-    """A session as a recording of the agent has it."""
-    messages: list[dict[str, Any]] = [{"role": "user", "parts": [{"type": "text", "content": f"question {number}"}]}]
-    turns: list[dict[str, Any]] = []
-    run = {
-        "id": "run",
-        "trace_id": "t",
-        "path": "root",
-        "agent": {"name": "looker"},
-        "entrypoint": {"arguments": {"question": f"question {number}"}},
-        "result": "done",
-        "turns": turns,
-    }
-    turns.append({"index": 0, "tool_calls": [tool(-1, None)]})
-    for turn in range(TURNS):
-        said = list(range(len(messages)))
-        last = turn == TURNS - 1
-        asked = {"type": "tool_call", "id": f"c{turn}", "name": "look", "arguments": {"number": turn}}
-        messages.append({"role": "assistant", "parts": [{"type": "text", "content": "done"} if last else asked]})
-        call = {
-            "id": f"m{turn}",
-            "protocol": "openai_chat",
-            "model": "gpt-5",
-            "input": said,
-            "output": [len(messages) - 1],
-            "tools": [0],
-            "finish_reasons": ["stop" if last else "tool_calls"],
-            "started_at": f"2026-03-01T10:{turn:02}:10Z",
-            "ended_at": f"2026-03-01T10:{turn:02}:20Z",
-        }
-        turns.append({"index": turn + 1, "model_call": call, "tool_calls": [] if last else [tool(turn, f"m{turn}")]})
-        part = {"type": "tool_call_response", "id": f"c{turn}", "response": f"seen {turn}"}
-        messages.append({"role": "tool", "parts": [part]})
-    return {
-        "schema": "spanreel.session/1",
-        "id": f"session-{number:05}",
-        "key": {"kind": "trace", "value": "t"},
-        "messages": messages,
-        "tools": [{"type": "function", "name": "look", "parameters": {"type": "object"}}],
-        "runs": [run],
-    }
-
-
-def tool(number: int, asked_by: str | None) -> dict[str, Any]:
-    """A recorded call of the tool."""
-    second = "00" if number < 0 else "30"
-    minute = max(number, 0)
-    return {
-        "id": f"t{number}",
-        "call_id": f"c{number}" if asked_by else None,
-        "name": "look",
-        "arguments": {"number": number},
-        "result": f"seen {number}",
-        "requested_by": {"model_call": asked_by, "position": 0} if asked_by else None,
-        "started_at": f"2026-03-01T10:{minute:02}:{second}Z",
-        "ended_at": f"2026-03-01T10:{minute:02}:{int(second) + 5:02}Z",
-    }
+def row(name: str, jobs: int, sessions: int, said: dict[str, Any]) -> str:
+    """A line of the table."""
+    if "cannot" in said:
+        return f"{name:<13} {said['cannot']}"
+    live = ", ".join(f"{count} {kind} calls" for kind, count in said["live"].items() if count) or "nothing"
+    same = "yes" if said["same"] else "NO"
+    passed = f", {said['passed']} PASS" if "passed" in said else ""
+    return (
+        f"{name:<13} {jobs:>4} {sessions:>8} {said['bare']:>9.1f} {said['replayed']:>11.1f} {said['spread']:>6.0%}"
+        f" {said['added']:>9.2f}  {same:<4} {live}{passed}"
+    )
 
 
 def main() -> None:
-    """Print medians, and whether the reports were the same in every round."""
+    """Measure and print."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--sessions", type=int, default=1000)
+    parser.add_argument("--peer-sessions", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=2)
     given = parser.parse_args()
-    sys.modules["replay_agent"] = sys.modules["__main__"]
-    bare: list[float] = []
-    replayed: list[float] = []
-    reports: set[str] = set()
-    with tempfile.TemporaryDirectory() as folder:
-        files = write_sessions(Path(folder), given.sessions)
-        for _ in range(given.rounds):
-            start = time.perf_counter()
-            for number in range(given.sessions):
-                answer(f"question {number}")
-            bare.append(time.perf_counter() - start)
-            start = time.perf_counter()
-            made = list(play_all(files, Options(entry=ENTRY), jobs=given.jobs))
-            replayed.append(time.perf_counter() - start)
-            reports.add(json.dumps(sorted((one.name, one.report) for one in made), sort_keys=True))
-    passed = sum(one.verdict == "PASS" for one in made)
-    took, alone = statistics.median(replayed), statistics.median(bare)
-    print(f"{given.sessions} sessions of {CALLS} calls, {given.jobs} at once, medians of {given.rounds} rounds")
-    print(f"  bare      {given.sessions / alone:8.1f} runs a second")
-    print(f"  replayed  {given.sessions / took:8.1f} runs a second, {passed} PASS")
-    print(f"  added     {(took - alone) / given.sessions / CALLS * 1000:8.3f} ms an answered call")
-    print(f"  reports   {'the same in every round' if len(reports) == 1 else 'DIFFER BETWEEN ROUNDS'}")
+    print(f"Sessions of 20 calls; medians of {given.rounds} rounds; bare and replayed in runs a second")
+    print(
+        f"{'':<13} {'jobs':>4} {'sessions':>8} {'bare':>9} {'replayed':>11} {'spread':>6} {'ms a call':>9}  same live"
+    )
+    print(
+        row(
+            "spanreel",
+            given.jobs,
+            given.sessions,
+            ask("replayed.py", "spanreel", given.sessions, given.rounds, given.jobs),
+        )
+    )
+    for name in WAYS:
+        print(row(name, 1, given.peer_sessions, ask("replayed.py", name, given.peer_sessions, given.rounds, 1)))
+    print("ms a call: what replaying adds to an answered call; less than nothing where the SDK's own work is left out,")
+    print("so that what it would have sent is not compared either. live: what ran for real in a replay.")
+    paced = ask("paced.py", given.rounds)
+    if "cannot" in paced:
+        print(f"pace          {paced['cannot']}")
+        return
+    print(
+        f"pace          {paced['gaps']} gaps of a stream, {paced['within']:.0%} of them within 10 % of the recorded one; "
+        f"off by {paced['median']:.1%} in the median, the whole stream by {paced['whole']:.1%} at most"
+    )
 
 
 if __name__ == "__main__":
