@@ -122,6 +122,9 @@ def _is_mark(name: str, key: str, value: Any, safe: Callable[[str], str]) -> boo
 
 def mark(attributes: Mapping[str, AttributeValue], fields: Iterable[str], state: Fidelity) -> dict[str, AttributeValue]:
     """The attributes, with ``spanreel.fidelity`` saying the state of these; of two states the graver stays."""
+    fields = tuple(fields)
+    if not fields:
+        return dict(attributes)
     marks = _marks(attributes)
     changed = False
     for field in fields:

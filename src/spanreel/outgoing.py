@@ -27,7 +27,16 @@ from spanreel.fidelity import OWN_MARKS, mark
 from spanreel.metadata import event_name, only_known, only_metadata, only_process
 from spanreel.model import Fidelity
 from spanreel.offloading import Offload
-from spanreel.redaction import DEFAULT, Policy, header, policy_of, redact_attributes, redact_text
+from spanreel.redaction import (
+    DEFAULT,
+    Policy,
+    header,
+    is_examined_quickly,
+    is_harmless_scalar,
+    policy_of,
+    redact_attributes,
+    redact_text,
+)
 from spanreel.settings import Capture, Settings
 from spanreel.spans import OwnSpan
 
@@ -58,7 +67,9 @@ def finish(
     """A span's attributes as they may leave: redacted, bounded; ``spanreel.fidelity`` says both. Never raises."""
     policy = policy or policy_of(settings)
     leaving = attributes if settings.content else only_metadata(attributes)
-    plain, replaced, unread = _without_binary(leaving, offload.keep_binary if offload is not None else None)
+    known = {} if _looks_at_all(settings, policy, offload) else _known_to_leave(leaving, policy)
+    others = {name: value for name, value in leaving.items() if name not in known}
+    plain, replaced, unread = _without_binary(others, offload.keep_binary if offload is not None else None)
     redacted = redact_attributes(plain, policy)
     changed = {*redacted.changed, *(safe_text(name, NAME_BYTES, policy) for name in replaced)}
     finished = mark(redacted.attributes, changed, Fidelity.REDACTED)
@@ -71,10 +82,44 @@ def finish(
         finished = mark(tight.attributes, tight.truncated, Fidelity.TRUNCATED)
     if offload is not None:
         finished = offload.take(finished, OWN_MARKS)
-    bounded = bound(finished, settings.max_value_bytes, settings.max_span_bytes)
+    # What is known is too short to be cut.
+    bounded = bound(finished, settings.max_value_bytes, settings.max_span_bytes - sum(map(size_of, known.values())))
     finished = mark(bounded.attributes, bounded.truncated, Fidelity.TRUNCATED)
     finished = mark(finished, bounded.dropped, Fidelity.ABSENT)
-    return {_carried(name): _carriable(value) for name, value in finished.items()}
+    carried = {_carried(name): _carriable(value) for name, value in finished.items()}
+    return {name: value for name, value in leaving.items() if name in known or name in carried} | carried
+
+
+def _looks_at_all(settings: Settings, policy: Policy, offload: Offload | None) -> bool:
+    """Whether what becomes of an attribute depends on the others, or on more than what it says."""
+    asked = bool(policy.tools) or offload is not None or settings.capture is Capture.BOUNDED
+    return asked or settings.max_value_bytes < _SHORT
+
+
+def _known_to_leave(attributes: Mapping[str, AttributeValue], policy: Policy) -> dict[str, AttributeValue]:
+    """The attributes that leave as they are, told by what was found out of such before: most of a span's."""
+    return {
+        name: value
+        for name, value in attributes.items()
+        if (
+            _leaves(name, value, policy)
+            if type(value) is str and len(value) < _SHORT
+            else type(value) in _PLAIN
+            and is_harmless_scalar(value)
+            and _leaves(name, "", policy)
+            and value - value == 0
+        )
+    }
+
+
+_SHORT: Final = 64
+
+
+@functools.lru_cache(8192)
+def _leaves(name: str, text: str, policy: Policy) -> bool:
+    if name in OWN_MARKS or not (name.isascii() and text.isascii()):
+        return False
+    return is_examined_quickly(name, text, policy) and without_binary_text(text) is text
 
 
 def finish_span(
@@ -163,8 +208,9 @@ def encoded_size(span: ReadableSpan) -> int:
 def _attributes_size(attributes: Mapping[str, Any] | None) -> int:
     size = 0
     for name, value in (attributes or {}).items():
-        if type(value) is str and value.isascii():
-            size += len(name) + len(value) + 2 * ATTRIBUTE_OVERHEAD
+        if type(value) in _PLAIN or (type(value) is str and value.isascii()):
+            value_size = len(value) if type(value) is str else 8
+            size += len(name) + value_size + 2 * ATTRIBUTE_OVERHEAD
             continue
         items = len(value) if isinstance(value, Sequence) and not isinstance(value, (str, bytes)) else 1
         size += size_of(name) + size_of(value) + ATTRIBUTE_OVERHEAD * (1 + items)

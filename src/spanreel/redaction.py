@@ -34,6 +34,8 @@ __all__ = [
     "Redacted",
     "Rule",
     "header",
+    "is_examined_quickly",
+    "is_harmless_scalar",
     "make_policy",
     "policy_of",
     "redact_attributes",
@@ -77,7 +79,7 @@ def redact_attributes(attributes: Mapping[str, AttributeValue], policy: Policy =
     changed = set()
     key_ids: set[str] = set()
     for name, value in attributes.items():
-        if name not in tools and _is_examined_quickly(name, value, policy):
+        if name not in tools and is_examined_quickly(name, value, policy):
             redacted[name] = value
             continue
         if name in OWN_MARKS:
@@ -104,7 +106,7 @@ def redact_attributes(attributes: Mapping[str, AttributeValue], policy: Policy =
     return Redacted(redacted, frozenset(changed), walk.failures, frozenset(key_ids))
 
 
-def _is_examined_quickly(name: str, value: Any, policy: Policy) -> bool:
+def is_examined_quickly(name: str, value: Any, policy: Policy) -> bool:
     """Whether nothing is to be redacted, told by what is known of the name and of short values: most of a span."""
     if not _says_nothing(name, policy):
         return False
