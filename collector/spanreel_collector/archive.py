@@ -164,8 +164,8 @@ def _records(file: BinaryIO, path: Path) -> Iterator[Any]:
         header = _header(stream, path)
         if header["version"] != VERSION:
             raise ArchiveError(
-                f"the backup {str(path)!r} is of release {header['release']!r}, in version {header['version']!r} of its "
-                f"format; this release reads version {VERSION}: restore with that one; nothing was changed"
+                f"the backup {str(path)!r} is of release {header['release']!r}, and of version {header['version']!r} of "
+                f"the format; this release reads version {VERSION}: restore with that one; nothing was changed"
             )
         yield header
         while True:

@@ -16,14 +16,12 @@ from typing import TYPE_CHECKING, Final
 
 from spanreel.errors import SpanreelError
 from spanreel_collector.commands import FAILED, OK, Command
+from spanreel_collector.service_settings import add_flags, read_settings
 
 if TYPE_CHECKING:
     from spanreel_collector.archive import Contents
     from spanreel_collector.stores.store import Store
 
-STORE: Final = "SPANREEL_STORE"
-"""The store's URL, as `spanreel serve` reads it."""
-_URL: Final = "sqlite:///PATH or postgresql://USER@HOST/DATABASE; by default $SPANREEL_STORE"
 _NOT_COVERED: Final = "not covered: backups, exports and what was passed on before; remove the person's data there too"
 
 
@@ -33,11 +31,8 @@ def _opened(options: argparse.Namespace, *, make: bool = False) -> Iterator[Stor
     from spanreel_collector.stores.opening import open_store  # noqa: PLC0415 - as said above
     from spanreel_collector.stores.store import StoreError  # noqa: PLC0415
 
-    url = options.store or os.environ.get(STORE, "").strip()
-    if not url:
-        raise SpanreelError(f"no store: give --store URL, or set {STORE}")
     try:
-        store = open_store(url, make=make)
+        store = open_store(read_settings(os.environ, vars(options)).store, make=make)
         try:
             yield store
         finally:
@@ -48,7 +43,7 @@ def _opened(options: argparse.Namespace, *, make: bool = False) -> Iterator[Stor
 
 def _add_store(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--store", metavar="URL", help=_URL)
+    add_flags(parser, "store")
 
 
 # -- backup ----------------------------------------------------------------------------------------------------------

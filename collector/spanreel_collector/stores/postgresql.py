@@ -6,6 +6,7 @@ ring; sessions of a tenant are changed by one at a time.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -29,6 +30,7 @@ SCHEMA: Final = "spanreel"
 CONNECTIONS: Final = 8
 WAIT: Final = 5.0
 """Seconds until a connection that does not come is a `StoreError`."""
+_ANALYZE_EVERY: Final = 3600.0
 # What a row takes beside its large values, with its places in indexes.
 _ITEM, _ROW = 130, 400
 # Numbers of advisory locks, which all of a database share.
@@ -84,6 +86,7 @@ class PostgresqlEngine:
 
     def __init__(self, url: str) -> None:
         self._conninfo, self._name = _read_url(url)
+        self._analyzed = float("-inf")
         with self._telling():
             self._make_schema()
         self._pool: ConnectionPool[psycopg.Connection[Row]] = ConnectionPool(
@@ -259,7 +262,7 @@ class PostgresqlEngine:
 
     def scrub(self) -> None:
         """See `Engine`. Rows that were removed stay in their pages until these are cleaned."""
-        self._vacuum("VACUUM")
+        self._vacuum("VACUUM", wait=True)
 
     def size(self, rows: Rows) -> tuple[int, int, Mapping[str, int]]:
         """See `Engine`. Bytes in use are reckoned: what tables take does not fall when rows are removed."""
@@ -275,17 +278,20 @@ class PostgresqlEngine:
 
     def upkeep(self) -> None:
         """See `Store`. One replica at a time: for another there would be nothing left to do."""
-        self._vacuum("VACUUM (ANALYZE)")
+        analyze = time.monotonic() - self._analyzed > _ANALYZE_EVERY
+        self._vacuum("VACUUM (ANALYZE)" if analyze else "VACUUM", wait=False)
+        self._analyzed = time.monotonic() if analyze else self._analyzed
 
-    def _vacuum(self, command: str) -> None:
-        with self._telling(), self._pool.connection() as connection:
-            if connection.execute("SELECT pg_try_advisory_lock(%s)", (_UPKEEP,)).fetchone() != (True,):
+    def _vacuum(self, command: str, *, wait: bool) -> None:
+        """By a connection of its own, since it may take long; the lock goes with it."""
+        with self._telling(), psycopg.connect(self._conninfo, autocommit=True) as connection:
+            _configure(connection)
+            if wait:
+                connection.execute("SELECT pg_advisory_lock(%s)", (_UPKEEP,))
+            elif connection.execute("SELECT pg_try_advisory_lock(%s)", (_UPKEEP,)).fetchone() != (True,):
                 return
-            try:
-                for table in TABLES:
-                    connection.execute(f"{command} {table}".encode())
-            finally:
-                connection.execute("SELECT pg_advisory_unlock(%s)", (_UPKEEP,))
+            for table in TABLES:
+                connection.execute(f"{command} {table}".encode())
 
 
 class _ErasedMeanwhile(Exception):

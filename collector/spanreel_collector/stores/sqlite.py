@@ -74,6 +74,8 @@ class SqliteEngine:
         self._lock = threading.Lock()
         self._idle: list[sqlite3.Connection] = []
         self._closed = False
+        # Whether the text index may have what was removed: at first, who knows.
+        self._forgotten = True
         with self._telling():
             self._make_file()
             self._writer = self._connect()
@@ -119,16 +121,18 @@ class SqliteEngine:
                 connection = self._idle.pop()
             except IndexError:
                 connection = self._connect()
+            healthy = False
             try:
                 connection.execute("BEGIN")
                 yield SqliteRows(connection)
+                connection.execute("ROLLBACK")
+                healthy = True
             finally:
-                connection.rollback()
                 # Appending to and popping from a list are atomic.
-                if self._closed or len(self._idle) >= _IDLE:
-                    connection.close()
-                else:
+                if healthy and not self._closed and len(self._idle) < _IDLE:
                     self._idle.append(connection)
+                else:
+                    connection.close()
 
     def stream(self, queries: Mapping[str, str]) -> Iterator[tuple[str, Row]]:
         """See `Movable`. Others go on writing: what they write stands in the log until this has been read."""
@@ -220,6 +224,7 @@ class SqliteEngine:
         old = unpack(before[0][0]) if before else None
         if old == words:
             return
+        self._forgotten |= words is None
         if old is not None:
             # The index stores no text: it forgets what it is told to, which has to be what it was told.
             rows.run("INSERT INTO word (word, rowid, words) VALUES ('delete', ?, ?)", (number, old.decode()))
@@ -245,30 +250,34 @@ class SqliteEngine:
         merged; and the log has what was written, until it is cut.
         """
         self._merge_words()
-        self._cut_log()
-
-    def _merge_words(self) -> None:
-        # A negative number merges all parts into one; in steps, so that others can write between them.
-        with self.writing() as rows:
-            rows.run("INSERT INTO word (word, rank) VALUES ('merge', ?)", (-_MERGED,))
-        changed = True
-        while changed:
-            with self.writing() as rows:
-                before = self._writer.total_changes
-                rows.run("INSERT INTO word (word, rank) VALUES ('merge', ?)", (_MERGED,))
-                changed = self._writer.total_changes - before > 1
-
-    def _cut_log(self) -> None:
         deadline = time.monotonic() + BUSY
-        while True:
-            with self._lock, self._telling():
-                busy = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-            if not busy:
-                return
+        while not self._cut_log():
             if time.monotonic() > deadline:
-                _logger.warning("the log of the store could not be cut: somebody reads; upkeep will do it")
+                _logger.warning("the store's log has what was erased until those that read now are done and upkeep ran")
                 return
             time.sleep(0.05)
+
+    def _merge_words(self) -> None:
+        if not self._forgotten:
+            return
+        self._forgotten = False
+        # A negative number merges all parts into one; in steps, so that others can write between them.
+        pages, changes = -_MERGED, 2
+        while changes > 1:
+            with self.writing() as rows:
+                before = self._writer.total_changes
+                rows.run("INSERT INTO word (word, rank) VALUES ('merge', ?)", (pages,))
+                changes = self._writer.total_changes - before
+            pages = _MERGED
+
+    def _cut_log(self) -> bool:
+        """Whether the log could be cut. Nobody waits for who reads: writers would wait with us."""
+        with self._lock, self._telling():
+            self._writer.execute("PRAGMA busy_timeout = 0")
+            try:
+                return not self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            finally:
+                self._writer.execute(f"PRAGMA busy_timeout = {int(BUSY * 1000)}")
 
     def size(self, rows: Rows) -> tuple[int, int, Mapping[str, int]]:
         """See `Engine`. Tables are what their large values take."""
