@@ -28,7 +28,7 @@ def _run(options: argparse.Namespace) -> int:
     except SettingsError as error:
         print(f"spanreel: {error}", file=sys.stderr)
         return USAGE
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         print(
             f"spanreel: rebuild needs more than is installed ({error}): pip install 'spanreel[collector]'",
             file=sys.stderr,

@@ -188,13 +188,19 @@ def configure_replay(parser: argparse.ArgumentParser) -> None:
         "session",
         metavar="SESSION[#RUN]",
         nargs="+",
-        help="a session document; one run of it by number, id or path; several, or a folder of them, with --entry",
+        help="a session document, or its URL in a service; one run of it by number, id or path; "
+        "several, or a folder of them, with --entry",
     )
     parser.add_argument(
         "--plan", action="store_true", help="say what would answer every tool and call, and run nothing"
     )
     parser.add_argument(
         "--report", metavar="FILE", help="write the report, as JSON, to this file; of several, to a folder"
+    )
+    parser.add_argument(
+        "--post-report",
+        action="store_true",
+        help="of a session by its URL: give the report to the service, to be seen there",
     )
     parser.add_argument(
         "--calibrate", action="store_true", help="with --entry: print rules for what differs by itself, by two replays"
@@ -248,7 +254,27 @@ def _configure_changes(group: argparse._ArgumentGroup) -> None:
 
 def replay_command(options: argparse.Namespace) -> int:
     """Run the command, or call the entry, with a recorded session in the place of the world."""
-    if len(options.session) > 1 and not options.entry:
+    import tempfile
+    from pathlib import Path
+
+    from spanreel.replay.served import brought, post_report
+
+    with brought(options.session) as here, tempfile.TemporaryDirectory(prefix="spanreel-") as folder:
+        if not options.post_report:
+            return replay_files(options, here.sources)
+        if here.home is None or len(here.sources) > 1 or options.report:
+            return complain("--post-report is for one session of a service, and goes without --report FILE", USAGE)
+        report = Path(folder) / "report.json"
+        options.report = str(report)
+        code = replay_files(options, here.sources)
+        if report.exists():  # nothing was replayed where the command line is wrong, or only a plan was wanted
+            post_report(here.home, report.read_bytes())
+        return code
+
+
+def replay_files(options: argparse.Namespace, sources: Sequence[str]) -> int:
+    """Replay sessions that are here, as files."""
+    if len(sources) > 1 and not options.entry:
         return complain(
             "several sessions need --entry module:function; a command comes after --; see spanreel replay --help", USAGE
         )
@@ -266,7 +292,7 @@ def replay_command(options: argparse.Namespace) -> int:
     from spanreel.replay.changes import from_options
     from spanreel.session import split_address
 
-    several = batch.is_batch(options.session, options.jobs) or options.resume
+    several = batch.is_batch(sources, options.jobs) or options.resume
     if options.calibrate and not options.entry:
         return complain("--calibrate needs --entry module:function", USAGE)
     if several and (options.plan or options.command or options.calibrate):
@@ -276,8 +302,8 @@ def replay_command(options: argparse.Namespace) -> int:
     changes = from_options(vars(options))
     chosen = runner.Options(options.report, options.entry, tuple(options.allow), options.serve_redacted, changes)
     if several:
-        return batch.batch_command(options.session, chosen, jobs=options.jobs or batch.JOBS, resume=options.resume)
-    session, run = split_address(options.session[0])
+        return batch.batch_command(sources, chosen, jobs=options.jobs or batch.JOBS, resume=options.resume)
+    session, run = split_address(sources[0])
     if options.plan:
         return print_plan(session, run, changes, options.serve_redacted)
     if options.calibrate:

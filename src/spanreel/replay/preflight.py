@@ -12,7 +12,8 @@ from spanreel.replay.changes import ROOT, Changes
 from spanreel.replay.naming import name_of
 from spanreel.replay.player import RUNNING
 from spanreel.replay.recording import ModelSlot, Recording, Slot
-from spanreel.session import CANON, Run, Session, ToolCall, load_sessions
+from spanreel.replay.served import fetch, is_served
+from spanreel.session import CANON, Run, Session, ToolCall, load_sessions, read_session
 
 SHOWN = 5
 """Calls that a sentence names."""
@@ -21,14 +22,16 @@ _RUN_BY_US = (ToolKind.FUNCTION, ToolKind.MCP, ToolKind.RETRIEVER)
 
 
 def find_session(source: Session | str | Path) -> Session:
-    """The session itself, or the one of a file.
+    """The session itself, or the one of a file, or of a service by its URL.
 
     Raises:
-        ReplayRefused: the file cannot be read, or holds several sessions.
+        ReplayRefused: it cannot be had or read, or the file holds several sessions.
     """
     if isinstance(source, Session):
         return source
     try:
+        if isinstance(source, str) and is_served(source):
+            return read_session(fetch(source))
         sessions = load_sessions(source)
     except SessionError as error:
         raise ReplayRefused(str(error)) from error
