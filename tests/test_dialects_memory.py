@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from golden_sessions import GOLDEN
-from spanreel.model import Json
 from spanreel_collector import dialects
 from spanreel_collector.dialects.content import conventional
 from spanreel_collector.sources.files import read_file
@@ -19,13 +18,11 @@ USER = {"role": "user", "parts": [{"type": "text", "content": "Where is it?"}]}
 CALL = {"role": "assistant", "parts": [{"type": "tool_call", "id": "call_1", "name": "find", "arguments": {"n": 1}}]}
 
 
-def other(value: Json) -> Json:
+def other(value: Any) -> Any:
     """Another value of the same type."""
-    if isinstance(value, bool):
-        return not value
-    if isinstance(value, (str, int, float, bytes, list)):
-        return value + value if value else value
-    return {**value, "more": 1} if isinstance(value, dict) else value
+    if isinstance(value, dict):
+        return {**value, "more": 1}
+    return not value if isinstance(value, bool) else value and value + value
 
 
 @pytest.mark.parametrize("dump", sorted(GOLDEN.glob("*.otlp.jsonl")), ids=lambda path: path.name)

@@ -188,14 +188,14 @@ def _status(roots: list[Run]) -> Status:
 
 def _usage(runs: list[Run]) -> Usage:
     """The sum over model calls; what no call says stays unknown."""
-    total = Usage()
+    total: dict[str, int] = {}
     for run in runs:
         for call in run.model_calls():
-            for name in Usage.model_fields:
-                count = getattr(call.usage, name) if call.usage else None
+            for name in Usage.model_fields if call.usage else ():
+                count = getattr(call.usage, name)
                 if count is not None:
-                    setattr(total, name, (getattr(total, name) or 0) + count)
-    return total
+                    total[name] = total.get(name, 0) + count
+    return Usage(**total)
 
 
 def _fidelity(runs: list[Run]) -> dict[str, Fidelity]:

@@ -60,11 +60,14 @@ _TOLD_BY = frozenset(
 _STEPS_OWN = ("langgraph_", "ls_", "lc_", "checkpoint_ns", "__pregel", "LANGSMITH_", "LANGCHAIN_", "usage_metadata")
 
 
+_NOTHING = SessionInfo()
+
+
 def read_session(span: RawSpan) -> SessionInfo:
     """The session's id, user, name, tags and metadata, as far as the span says them."""
     attributes = _telling(span.attributes)
     if not attributes:
-        return SessionInfo()
+        return _NOTHING
     metadata = _whole_metadata(attributes)
     return SessionInfo(
         id=_session_id(attributes, metadata),
@@ -141,6 +144,8 @@ def merge_sessions(sessions: Iterable[SessionInfo]) -> SessionInfo:
     """What several spans of one session say: the first that says it, tags and metadata of all together."""
     merged = SessionInfo()
     for session in sessions:
+        if session is _NOTHING or session == merged:
+            continue
         merged = SessionInfo(
             id=merged.id or session.id,
             user_id=merged.user_id or session.user_id,

@@ -48,6 +48,8 @@ def fold_beside(trace: Trace) -> Trace:
 
     SDKs that write spans of their own end up there where an instrumentation's span is not the current one.
     """
+    if len({placed.span.origin.scope for placed in trace if isinstance(placed.record, ModelRecord)}) < 2:
+        return trace
     beside: dict[str | None, list[Placed]] = defaultdict(list)
     for placed in trace:
         if isinstance(placed.record, ModelRecord):
@@ -73,6 +75,8 @@ def fold_attempts(trace: Trace) -> Trace:
     for placed in trace:
         if isinstance(placed.record, ModelRecord) and placed.record.call_id:
             calls[placed.record.call_id].append(placed)
+    if not calls:
+        return trace
     gone: dict[str, str] = {}
     last: dict[str, Placed] = {}
     for attempts in calls.values():
@@ -89,7 +93,7 @@ def fold_nested_tools(trace: Trace) -> Trace:
     gone: dict[str, str] = {}
     fuller: dict[str, Placed] = {}
     for placed in trace:
-        outer = next(forest.records_above(placed), None)
+        outer = next(forest.records_above(placed), None) if isinstance(placed.record, ToolRecord) else None
         if not isinstance(placed.record, ToolRecord) or outer is None or not isinstance(outer.record, ToolRecord):
             continue
         if _one_tool(placed.record, outer.record) and placed.id != outer.id:
@@ -100,6 +104,8 @@ def fold_nested_tools(trace: Trace) -> Trace:
             record = placed.record if ours_inside else fill_tool(base.record, placed.record)
             fuller[target] = replace(base, record=record)
             gone[placed.id] = target
+    if not gone:
+        return trace
     return moved(tuple(fuller.get(placed.id, placed) for placed in trace if placed.id not in gone), gone)
 
 
@@ -110,6 +116,8 @@ def _one_tool(inner: ToolRecord, outer: ToolRecord) -> bool:
 
 def fold_native_runs(trace: Trace) -> Trace:
     """A library's own span of a run between a run of ours and its calls, which say whose they are, is a view of it."""
+    if not any(getattr(placed.record, "run_id", None) is not None for placed in trace):
+        return trace
     forest = Forest(trace)
     views: set[str] = set()
     for placed in trace:
@@ -128,6 +136,8 @@ def fold_native_runs(trace: Trace) -> Trace:
 
 def fold_wrappers(trace: Trace) -> Trace:
     """A nameless run (a workflow) around exactly one run and nothing else is that run's wrapping, not a request."""
+    if not any(_is_wrapper(placed) for placed in trace):
+        return trace
     forest = Forest(trace)
     inside: dict[str, list[Placed]] = defaultdict(list)
     for placed in trace:

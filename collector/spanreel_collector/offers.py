@@ -15,15 +15,23 @@ def describe_tools(trace: Trace) -> Trace:
 
     Tools that it says nothing of, and that were not called, stay unknown.
     """
+    if not any(_tells_itself(placed) for placed in trace):
+        return trace
     forest = Forest(trace)
     described: dict[str, dict[str, ToolDefinition]] = defaultdict(dict)
     for placed in trace:
         record = placed.record
-        if isinstance(record, ToolRecord) and (record.description or record.parameters):
+        if isinstance(record, ToolRecord) and _tells_itself(placed):
             holder = forest.holder(placed)
             if holder is not None:
                 described[holder.id].setdefault(record.name, _definition(record))
     return tuple(_described(placed, described[placed.id]) if placed.id in described else placed for placed in trace)
+
+
+def _tells_itself(placed: Placed) -> bool:
+    """Whether the span says what the tool is."""
+    record = placed.record
+    return isinstance(record, ToolRecord) and bool(record.description or record.parameters)
 
 
 def share_instructions(trace: Trace) -> Trace:

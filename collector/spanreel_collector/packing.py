@@ -9,7 +9,7 @@ from typing import Any
 
 from spanreel_collector import dialects
 from spanreel_collector.facts import read_session_id
-from spanreel_collector.span import Attributes, Batch, Fault, Origin, RawEvent, RawLink, RawLog, RawSpan
+from spanreel_collector.span import Batch, Fault, Origin, RawEvent, RawLink, RawLog, RawSpan
 
 _PROTOCOL = 5
 
@@ -61,19 +61,24 @@ def pack(batch: Batch) -> Packed:
         gathered.logs.append(log)
         if log.trace_id and (session := read_session_id(log.attributes)):
             gathered.keys.add(session)
-    segments = (_segment(trace, gathered) for trace, gathered in traces.items())
+    origins: dict[int, bytes] = {}
+    segments = (_segment(trace, gathered, origins) for trace, gathered in traces.items())
     return Packed(tuple(segments), len(batch.spans), batch.faults, dict(batch.skipped))
 
 
-def _segment(trace: str, gathered: _Gathered) -> Segment:
-    origins: dict[int, int] = {}
-    written: list[tuple[Attributes, str, str]] = []
+def _segment(trace: str, gathered: _Gathered, origins: dict[int, bytes]) -> Segment:
+    """A segment; ``origins`` are those of the batch that are written already, by their identity."""
+    indexes: dict[int, int] = {}
+    written: list[bytes] = []
 
     def index(origin: Origin) -> int:
-        if id(origin) not in origins:
-            origins[id(origin)] = len(written)
-            written.append((dict(origin.resource), origin.scope, origin.scope_version))
-        return origins[id(origin)]
+        if id(origin) not in indexes:
+            indexes[id(origin)] = len(written)
+            if id(origin) not in origins:
+                named = (dict(origin.resource), origin.scope, origin.scope_version)
+                origins[id(origin)] = pickle.dumps(named, _PROTOCOL)
+            written.append(origins[id(origin)])
+        return indexes[id(origin)]
 
     spans = [(number, index(span.origin), *_plain_span(span)) for number, span in gathered.spans]
     logs = [(index(log.origin), *_plain_log(log)) for log in gathered.logs]
@@ -118,16 +123,18 @@ class Unpacker:
         for first, data in segments:
             # Only what `pack` wrote, in a file that only this user can read, is ever given to pickle.
             written, packed_spans, packed_logs = pickle.loads(data)  # noqa: S301
-            origins = [self._origin(*origin) for origin in written]
+            origins = [self._origin(origin) for origin in written]
             for number, origin, *fields in packed_spans:
                 spans[first + number] = _span(origins[origin], fields)
             for origin, *fields in packed_logs:
                 logs.append(_log(origins[origin], fields))
         return spans, logs
 
-    def _origin(self, resource: Attributes, scope: str, version: str) -> Origin:
-        key = pickle.dumps((resource, scope, version), _PROTOCOL)
-        return self._origins.setdefault(key, Origin(resource, scope, version))
+    def _origin(self, written: bytes) -> Origin:
+        known = self._origins.get(written)
+        if known is None:
+            known = self._origins[written] = Origin(*pickle.loads(written))  # noqa: S301 - as above
+        return known
 
 
 def _span(origin: Origin, fields: list[Any]) -> RawSpan:

@@ -107,6 +107,8 @@ def _may_go_round(trace: Trace, parents: dict[str, str | None]) -> bool:
 
 def settle_starts(trace: Trace) -> Trace:
     """What a run said when it started fills what its end did not say; of a killed run it is all there is."""
+    if not any(isinstance(placed.record, RunRecord) and placed.record.started_only for placed in trace):
+        return trace
     runs = {placed.id: placed for placed in trace if isinstance(placed.record, RunRecord) and not _start_of(placed)}
     starts = {run: placed for placed in trace if (run := _start_of(placed))}
     gone: dict[str, str] = {}
@@ -125,6 +127,8 @@ def settle_starts(trace: Trace) -> Trace:
 
 def adopt_orphans(trace: Trace) -> Trace:
     """A call whose parent never arrived hangs on the run it names; where that is missing too, on one made for it."""
+    if not any(getattr(placed.record, "run_id", None) for placed in trace):
+        return trace
     known = {placed.id for placed in trace}
     made: dict[str, Placed] = {}
     adopted: list[Placed] = []

@@ -28,6 +28,8 @@ def recover_rounds(trace: Trace) -> Trace:
 
     So does one that says which tools it offered: there it is one call, which its tools' spans are then inside of.
     """
+    if not any(_may_tell_rounds(placed) for placed in trace):
+        return trace
     forest = Forest(trace)
     busy = {
         above.id
@@ -58,8 +60,8 @@ def unfold_tools(trace: Trace) -> Trace:
     forest = Forest(trace)
     inside: dict[str, list[Placed]] = defaultdict(list)
     for placed in trace:
-        above = next(forest.records_above(placed), None)
-        if isinstance(placed.record, ToolRecord) and above is not None and _went_on(above, placed):
+        above = next(forest.records_above(placed), None) if isinstance(placed.record, ToolRecord) else None
+        if above is not None and _went_on(above, placed):
             inside[above.id].append(placed)
     if not inside:
         return trace
@@ -71,6 +73,8 @@ def split_rounds(trace: Trace) -> Trace:
 
     The usage said is the last one's; what the others cost is not known.
     """
+    if not any(_holds_rounds(placed) for placed in trace):
+        return trace
     return tuple(part for placed in trace for part in _split(placed))
 
 
@@ -87,6 +91,11 @@ def chain_responses(trace: Trace) -> Trace:
 
     Not what a protocol read: that is the request as it was sent.
     """
+    if not any(
+        isinstance(placed.record, ModelRecord) and "previous_response_id" in placed.record.request.settings
+        for placed in trace
+    ):
+        return trace
     answered: dict[str, Placed] = {}
     chained = []
     for placed in trace:
@@ -119,6 +128,13 @@ def _recovered(placed: Placed) -> Iterator[Placed]:
     )
     span = replace(placed.span, attributes={}, events=(), logs=())
     yield replace(placed, span=span, record=call, id=f"{placed.id}.rounds", parent=placed.id)
+
+
+def _may_tell_rounds(placed: Placed) -> bool:
+    record = placed.record
+    return isinstance(record, RunRecord) and any(
+        record.tools or message.get("role") == "tool" or FACTS in message for message in record.output
+    )
 
 
 def _tells_rounds(placed: Placed) -> bool:
@@ -212,16 +228,20 @@ def _after(record: ModelRecord, before: ModelRecord) -> ModelRecord:
     return replace(record, request=request, fidelity={**record.fidelity, "input": Fidelity.RECONSTRUCTED})
 
 
+def _holds_rounds(placed: Placed) -> bool:
+    """Whether a model call's answer tells of several."""
+    record = placed.record
+    if not isinstance(record, ModelRecord) or record.answer is None or record.call_id is not None:
+        return False
+    return any(message.get("role") == "tool" or FACTS in message for message in record.answer.messages)
+
+
 def _split(placed: Placed) -> Iterator[Placed]:
     record = placed.record
-    messages = record.answer.messages if isinstance(record, ModelRecord) and record.answer else ()
-    if not isinstance(record, ModelRecord) or record.answer is None or record.call_id is not None:
+    if not isinstance(record, ModelRecord) or record.answer is None or not _holds_rounds(placed):
         yield placed
         return
-    told = [number for number, message in enumerate(messages) if message.get("role") == "tool"]
-    if not told and not any(FACTS in message for message in messages):
-        yield placed
-        return
+    messages = record.answer.messages
     history: tuple[Message, ...] = record.request.messages
     pending: list[Message] = []
     rounds = 0

@@ -59,6 +59,8 @@ SELECT one.part, other.part FROM document AS one JOIN document AS other
     ON one.kind = other.kind AND one.value = other.value WHERE one.part < other.part
 """
 
+_AHEAD = 1024 * 1024
+"""Bytes of segments, which are small, that are written at a time."""
 _LAST = 2**63 - 1
 """The greatest number of SQLite; OTLP's times go on to the year 2554."""
 
@@ -109,7 +111,8 @@ class Spool:
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="spanreel-")
         self.path = str(Path(self._folder.name) / "segments")
-        self._segments = Path(self.path).open("w+b")  # noqa: SIM115 - closed by close
+        self._segments = Path(self.path).open("w+b", _AHEAD)  # noqa: SIM115 - closed by close
+        self._reading = Path(self.path).open("rb", 0)  # noqa: SIM115 - the same; segments are read whole, one by one
         self._texts = (Path(self._folder.name) / "documents").open("w+b")
         self._index = sqlite3.connect(Path(self._folder.name) / "index", isolation_level=None)
         for setting in ("journal_mode=OFF", "synchronous=OFF", "locking_mode=EXCLUSIVE", "cache_size=-8000"):
@@ -132,6 +135,7 @@ class Spool:
         """Remove all of it."""
         self._index.close()
         self._segments.close()
+        self._reading.close()
         self._texts.close()
         self._folder.cleanup()
 
@@ -188,7 +192,7 @@ class Spool:
 
     def read(self, place: Place) -> tuple[int, bytes]:
         """A segment, with the arrival of its batch's first span."""
-        return read_segment(self._segments, place)
+        return read_segment(self._reading, place)
 
     # -- parts -------------------------------------------------------------------------------------------------------
 

@@ -16,6 +16,8 @@ def settle_steps(trace: Trace) -> Trace:
 
     A run that says no name takes that of its steps, where they agree.
     """
+    if not any(isinstance(placed.record, RunRecord) and placed.record.outermost_only for placed in trace):
+        return trace
     forest = Forest(trace)
     holding = _holding(forest, trace)
     steps: set[str] = set()
@@ -35,16 +37,17 @@ def settle_steps(trace: Trace) -> Trace:
 
 def drop_lone_servers(trace: Trace) -> Trace:
     """What a tool's server says of a call is no agent's call, unless something of an agent stands around it."""
+    if not any(_is_lone_server(placed) for placed in trace):
+        return trace
     forest = Forest(trace)
     return tuple(
-        replace(placed, record=None)
-        if isinstance(placed.record, ToolRecord)
-        and placed.span.kind == _SERVER
-        and placed.parent is None
-        and not any(forest.records_above(placed))
-        else placed
+        replace(placed, record=None) if _is_lone_server(placed) and not any(forest.records_above(placed)) else placed
         for placed in trace
     )
+
+
+def _is_lone_server(placed: Placed) -> bool:
+    return isinstance(placed.record, ToolRecord) and placed.span.kind == _SERVER and placed.parent is None
 
 
 def _settled(placed: Placed, steps: set[str], names: dict[str, set[str]]) -> Placed:

@@ -34,14 +34,14 @@ def may_tell_loss(text: str) -> bool:
         or "…" in text
         or ("." in text and "..." in text)
         # One letter is found much faster than a word, and most texts lack these.
-        or ("_" in text and _UNDERSCORED.search(text) is not None)
+        or ("_" in text and ("__" in text or "_truncated" in text))
         or "redact" in text
         or ("R" in text and "REDACT" in text)
         or ("x" in text and "xxxxxxxx" in text)
         or ("X" in text and "XXXXXXXX" in text)
         or ("*" in text and "***" in text)
         or ("\\" in text and "\\u2026" in text)
-        or ("[" in text and _BRACKETED.search(text) is not None)
+        or ("[" in text and not _OF_LISTS.issuperset({piece[:1] for piece in text.split("[")[1:]}))
     )
 
 
@@ -140,9 +140,8 @@ def _grave(state: Fidelity | None) -> int:
 
 _ORDER: Final = (None, Fidelity.WHOLE, Fidelity.RECONSTRUCTED, Fidelity.REDACTED, Fidelity.TRUNCATED, Fidelity.ABSENT)
 
-_BRACKETED: Final = re.compile(r"""\[[^\s{"\[\]\d-]""")
-"""A bracket that begins no list."""
-_UNDERSCORED: Final = re.compile("_(?:_|truncated)")
+_OF_LISTS: Final = frozenset(["", *' \t\n\r{"[]-0123456789'])
+"""What comes after the bracket that begins a list of JSON."""
 _SIGN: Final = re.compile(r"[\[<…]|\.\.\.|\*\*\*|__|REDACT|redact|FILTERED|Filtered|truncated|[xX]{8}")
 """One of these stands in every marker."""
 

@@ -169,10 +169,10 @@ def _with_reasons(messages: tuple[Message, ...], reasons: list[str]) -> list[Mes
 
 
 def _read_usage(attributes: Attributes) -> Usage | None:
-    usage = Usage(
-        **{field: values.integer(attributes, *keys) for field, keys in _USAGE.items()},
-    )
-    return values.whole_usage(usage) if usage != Usage() else None
+    counts = {
+        field: count for field, keys in _USAGE.items() if (count := values.integer(attributes, *keys)) is not None
+    }
+    return values.whole_usage(Usage(**counts)) if counts else None
 
 
 def _read_settings(attributes: Attributes) -> dict[str, Json]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from spanreel.memory import Memory, known
 from spanreel.model import Error, ErrorCategory, Fidelity, Json, Status, ToolDefinition, Usage
 from spanreel_collector import json_text
 from spanreel_collector.span import Attributes, RawSpan
@@ -57,7 +58,8 @@ def integer(attributes: Attributes, *keys: str) -> int | None:
 
 def texts(attributes: Attributes, key: str) -> list[str]:
     """The texts of an attribute that holds a list of them, or such a list as JSON, or one text."""
-    value, _ = decode(attributes.get(key))
+    given = attributes.get(key)
+    value, _ = (given, None) if given is None else decode(given)
     if isinstance(value, str):
         return [value]
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
@@ -156,11 +158,20 @@ def status_of(error: Error | None) -> Status:
     return Status.CANCELLED if error.category is ErrorCategory.CANCELLED else Status.ERROR
 
 
+_tools_before = Memory[tuple[tuple[ToolDefinition, ...], Fidelity]](1024 * 1024)
+"""Each call of an agent offers the same tools."""
+
+
 def tools(value: Json) -> tuple[tuple[ToolDefinition, ...], Fidelity]:
-    """The tool definitions of an attribute, in one form whatever the nesting."""
-    items, fidelity = items_of(value, parts_depth=2)
-    read = tuple(tool_definition(item) for item in items if isinstance(item, dict) and item)
-    return read, Fidelity.ABSENT if not read else fidelity
+    """The tool definitions of an attribute, in one form whatever the nesting. Shared: nobody may change them."""
+    found = _tools_before.find(value) if isinstance(value, str) else None
+    if found is None:
+        items, fidelity = items_of(value, parts_depth=2)
+        read = tuple(known(tool_definition(item)) for item in items if isinstance(item, dict) and item)
+        found = read, Fidelity.ABSENT if not read else fidelity
+        if isinstance(value, str):
+            _tools_before.keep(value, found)
+    return found
 
 
 def tool_definition(item: dict[str, Any]) -> ToolDefinition:

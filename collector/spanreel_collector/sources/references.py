@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -37,8 +38,9 @@ def resolve(batch: Batch, folder: Path | None) -> Batch:
 
 def _resolved(item: Item, folder: Path | None) -> Item:
     attributes, found = item.attributes, {}
-    for reference_name, reference in attributes.items():
-        if not reference_name.endswith(SUFFIX) or not isinstance(reference, str):
+    for reference_name in _reference_names(tuple(attributes)):
+        reference = attributes[reference_name]
+        if not isinstance(reference, str):
             continue
         name = reference_name.removesuffix(SUFFIX)
         if attributes.get(name) is not None:
@@ -52,6 +54,12 @@ def _resolved(item: Item, folder: Path | None) -> Item:
         if content is not None:
             found[name] = content
     return replace(item, attributes={**attributes, **found}) if found else item
+
+
+@lru_cache(maxsize=4096)
+def _reference_names(keys: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of an item's attributes that may refer to others' content; few items have any."""
+    return tuple(key for key in keys if key.endswith(SUFFIX))
 
 
 def _kept(reference: str, name: str, folder: Path | None) -> str | None:

@@ -21,6 +21,8 @@ _CONTENT = {
 """Where the types of parts have their content, which a writer leaves out that captures none."""
 _read_before = Memory[Known](4 * 1024 * 1024)
 """A conversation repeats its history in every call: a message is read once."""
+_parts_before = Memory[tuple[tuple[dict[str, Json], ...], Fidelity]](1024 * 1024)
+"""And so do an agent's instructions."""
 
 
 def messages(value: Json) -> tuple[tuple[Message, ...], Fidelity]:
@@ -63,10 +65,15 @@ def captured(read: Iterable[Message], fidelity: Fidelity) -> Fidelity:
 
 
 def parts(value: Json) -> tuple[tuple[dict[str, Json], ...], Fidelity]:
-    """The parts of an attribute that holds parts without a role."""
-    items, fidelity = items_of(value, parts_depth=2)
-    read = tuple(_part(item) for item in items if isinstance(item, dict) and item)
-    return read, Fidelity.ABSENT if not read else fidelity
+    """The parts of an attribute that holds parts without a role. Shared, as messages are."""
+    found = _parts_before.find(value) if isinstance(value, str) else None
+    if found is None:
+        items, fidelity = items_of(value, parts_depth=2)
+        read = tuple(_part(item) for item in items if isinstance(item, dict) and item)
+        found = read, Fidelity.ABSENT if not read else fidelity
+        if isinstance(value, str):
+            _parts_before.keep(value, found)
+    return found
 
 
 def _content_of(part: Mapping[str, Json]) -> bool | None:
