@@ -167,7 +167,7 @@ function rawSection(view, value) {
     open.disabled = true;
     try {
       const found = await rawSpan(view, value.id);
-      replace(box, found ? element("div", { class: "boxed" }, jsonTree(found, "raw span")) : element("p", { class: "dim" }, "No span has this id: the call was put together from what other spans tell. \u201cExport\u201d has all raw spans of the session."));
+      replace(box, found ? element("div", { class: "boxed" }, jsonTree(found, "raw span", 2)) : element("p", { class: "dim" }, "No span has this id: the call was put together from what other spans tell. \u201cExport\u201d has all raw spans of the session."));
       open.remove();
     } catch (error) {
       open.disabled = false;

@@ -7,9 +7,9 @@ const PORTION = 100;
 const LONGEST = 4000;
 const OPEN = 40; // Values of up to so many items come opened.
 
-/** A tree, with what it is called and a button that copies it. */
-export function jsonTree(value, label) {
-  return element("div", { class: "tree", "aria-label": label, role: "group" }, node(null, value, 0, budget(value)));
+/** A tree, with what it is called; of a large one so many levels are opened. */
+export function jsonTree(value, label, opened = 1) {
+  return element("div", { class: "tree", "aria-label": label, role: "group" }, node(null, value, 0, count(value, OPEN + 1) <= OPEN ? Infinity : opened));
 }
 
 /** Text as it is, however long: beyond some thousands of letters the rest comes when asked for. */
@@ -27,8 +27,6 @@ export function longText(text, className = "said") {
 /** A button that copies a value as text. */
 export const copyButton = (value, label = "Copy") =>
   button(label, () => copy(typeof value === "string" ? value : toJson(value, 2)), { class: "small" });
-
-const budget = (value) => (count(value, OPEN + 1) <= OPEN ? Infinity : 1);
 
 function count(value, most) {
   if (value === null || typeof value !== "object") return 1;

@@ -94,14 +94,14 @@ function drawFilters(view) {
 const shownValue = (name, value) => line(name === "status" ? STATUS.get(value) ?? value : name === "origin" ? ORIGIN.get(value) ?? value : value, 60);
 
 function choice(name, label, options, value, choose, marked = true) {
-  const made = element("select", { name, on: { change: () => choose(made.value || null) } },
+  const made = element("select", { name, "aria-label": label, on: { change: () => choose(made.value || null) } },
     options.map(([one, text]) => element("option", { value: one }, text)));
   made.value = value;
   return element("label", { class: `choice ${value && marked ? "set" : ""}` }, element("span", {}, label), made);
 }
 
 const typed = (name, label, properties, choose) => element("label", { class: `choice ${properties.value ? "set" : ""}` }, element("span", {}, label),
-  element("input", { name, ...properties, on: { change: (event) => choose(event.target.value) } }));
+  element("input", { name, "aria-label": label, ...properties, on: { change: (event) => choose(event.target.value) } }));
 
 function bound(label, name, asked, ask) {
   const local = asked[name] ? new Date(Date.parse(asked[name]) - new Date().getTimezoneOffset() * 60000).toISOString().slice(0, 16) : "";

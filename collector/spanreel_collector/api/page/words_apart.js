@@ -32,12 +32,24 @@ function between(a, b) {
   return [...found, ["gone", a.slice(i).join("")], ["new", b.slice(j).join("")]];
 }
 
+// Blanks that both have, between words of which they have none in common, are no sign of likeness.
 function joined(pieces) {
+  const kept = pieces.filter(([, text]) => text);
   const found = [];
-  for (const [kind, text] of pieces) {
-    if (!text) continue;
-    if (found.at(-1)?.[0] === kind) found.at(-1)[1] += text;
-    else found.push([kind, text]);
+  const changed = { gone: "", new: "" };
+  const flush = () => {
+    for (const kind of ["gone", "new"]) if (changed[kind]) found.push([kind, changed[kind]]);
+    changed.gone = changed.new = "";
+  };
+  for (const [number, [kind, text]] of kept.entries()) {
+    if (kind !== "same") changed[kind] += text;
+    else if (!text.trim() && changed.gone && changed.new && kept[number + 1] && kept[number + 1][0] !== "same") { changed.gone += text; changed.new += text; }
+    else {
+      flush();
+      if (found.at(-1)?.[0] === "same") found.at(-1)[1] += text;
+      else found.push(["same", text]);
+    }
   }
+  flush();
   return found;
 }
