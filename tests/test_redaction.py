@@ -364,3 +364,31 @@ def test_lists_of_known_items_are_redacted_as_their_text_is(item: dict[str, Any]
         by_items = redact_attributes({"messages": listed}).attributes["messages"]
         assert by_items == json_text.encode(redact_json([{"role": "user"}, item])[0])
         assert redact_attributes({"messages": str(listed)}).attributes["messages"] == by_items
+
+
+_VALUES = st.lists(FRAGMENTS, max_size=6).map("".join) | st.integers() | st.floats(allow_nan=False) | st.booleans()
+_OPENED = [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "yes"}]
+
+
+@settings(deadline=None)
+@given(_VALUES, st.sampled_from(["input", "api_key", "data", "messages", "me@mail.example"]))
+def test_arguments_with_known_lists_are_redacted_as_their_text_is(value: Any, name: str) -> None:
+    arguments = {"first": value, name: [*_OPENED, {"role": "user", "content": value}], "last": [value]}
+    parted = json_text.encode_parted(arguments)
+    assert parted == json_text.encode(arguments)
+    whole = _redacted_arguments(json_text.encode(arguments))
+    for _ in range(2):  # what was found the first time is known the second
+        assert _redacted_arguments(parted) == whole
+
+
+def _redacted_arguments(text: str) -> Any:
+    return finish({conventions.RUN_ARGUMENTS: text, conventions.RUN_ID: "0a5db387325f91dd"}, Settings())
+
+
+@given(_VALUES)
+def test_an_attribute_known_to_leave_as_it_is_says_what_it_would_if_it_were_not_known(value: Any) -> None:
+    said = {"first": "me", "said": value, "gen_ai.usage.input_tokens": 5}
+    # Where values may be cut, none is taken for known.
+    finished, alone = finish(said, Settings()), finish(said, Settings(max_value_bytes=63))
+    if len(str(value)) < 32:
+        assert list(finished.items()) == list(alone.items())

@@ -17,7 +17,7 @@ from urllib.parse import unquote_to_bytes
 
 from spanreel import json_text
 from spanreel.media_types import UNKNOWN, media_type
-from spanreel.memory import Memory
+from spanreel.memory import Memory, note_passed
 
 Keep = Callable[[str, bytes], None]
 """Takes content that a stand-in stands for, by its digest."""
@@ -52,6 +52,8 @@ def without_binary_text(text: str, keep: Keep | None = None) -> str:
     """Text, JSON text or other, with stand-ins; the very same object where it holds nothing binary."""
     if isinstance(text, json_text.Listed):
         return _listed(text, keep)
+    if isinstance(text, json_text.Parted) and _is_plain_in_parts(text):
+        return text
     return _known(text, keep)
 
 
@@ -69,6 +71,10 @@ def decodable(value: Any) -> Any:
     return [decodable(item) for item in value] if isinstance(value, list) else value
 
 
+def _is_plain_in_parts(text: json_text.Parted) -> bool:
+    return _known(text.frame, None) is text.frame and all(_listed(one, None) is one for one in text.lists.values())
+
+
 def _listed(text: json_text.Listed, keep: Keep | None) -> str:
     replaced = {}
     for item in text.items:
@@ -76,7 +82,7 @@ def _listed(text: json_text.Listed, keep: Keep | None) -> str:
             continue
         new = _known(item, keep)
         if new is item:
-            json_text.note_passed(item, without_binary_text)
+            note_passed(item, without_binary_text)
         else:
             replaced[item] = new
     return json_text.listed(replaced.get(item, item) for item in text.items) if replaced else text

@@ -14,7 +14,7 @@ from typing import Any
 
 import pydantic_core
 
-from spanreel.memory import Known
+from spanreel.memory import Item, Known, Memory, item
 from spanreel.model import Json
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
@@ -32,31 +32,6 @@ def encode(value: Any) -> str:
             return json.dumps(_marker(value))
 
 
-class Item(str):
-    """The JSON text of an item of a list. ``passed`` are those who examined it and found nothing, the last few of them:
-    the very same item stands in the lists of the calls that follow, and need not even be looked up there.
-    """
-
-    __slots__ = ("passed",)
-
-    passed: tuple[object, ...]
-
-
-def item(text: str) -> Item:
-    """The text as an item that nobody has examined."""
-    made = Item(text)
-    made.passed = ()
-    return made
-
-
-def note_passed(examined: Item, examiner: object) -> None:
-    """The examiner found nothing in the item."""
-    examined.passed = (*examined.passed[1 - _MOST_EXAMINERS :], examiner)
-
-
-_MOST_EXAMINERS = 4
-
-
 class Listed(str):
     """The JSON text of a list, which remembers the texts of its items: each can be looked at alone."""
 
@@ -67,13 +42,52 @@ class Listed(str):
 
 def encode_list(values: Iterable[Any]) -> Listed:
     """`encode` of a list, item by item."""
-    return listed(_text_of(value) if type(value) is Known else encode(value) for value in values)
+    return listed(_text_of(value) if type(value) is Known else _remembered(encode(value)) for value in values)
 
 
 def _text_of(value: Known) -> Item:
     if value.text is None:
         value.text = item(encode(value))
     return value.text
+
+
+def _remembered(text: str) -> Item:
+    """The item that had this text before, and what is known of it."""
+    found = _items.find(text)
+    if found is None:
+        found = item(text)
+        _items.keep(found, found)
+    return found
+
+
+_items: Memory[Item] = Memory(4 * 1024 * 1024)
+
+
+class Parted(str):
+    """The JSON text of an object some of whose members are long lists of objects, which can be looked at alone.
+
+    ``frame`` is the text with empty lists in their place, ``lists`` are theirs, by their names.
+    """
+
+    __slots__ = ("frame", "lists")
+
+    frame: str
+    lists: dict[str, Listed]
+
+
+def encode_parted(value: dict[str, Any]) -> str:
+    """`encode` of an object: what its lists of objects hold has been said before, most of it."""
+    lists = {name: encode_list(member) for name, member in value.items() if _is_long(member)}
+    if not lists:
+        return encode(value)
+    members = [f"{encode(name)}:{lists[name] if name in lists else encode(member)}" for name, member in value.items()]
+    made = Parted(f"{{{','.join(members)}}}")
+    made.frame, made.lists = encode({**value, **dict.fromkeys(lists, ())}), lists
+    return made
+
+
+def _is_long(value: Any) -> bool:
+    return isinstance(value, list) and len(value) > 1 and all(type(one) is dict for one in value)
 
 
 def listed(texts: Iterable[str]) -> Listed:

@@ -59,6 +59,8 @@ class RunKept:
     content: bool
     read_result: Callable[[Any], RunResult]
     draws: DrawsKept | None = None
+    given: int = 0
+    """About how many bytes the arguments take."""
 
     def start(self, request: RunRequest, *, root: bool) -> None:
         """Take the input as it is now; of a root run also how the process was started."""
@@ -73,10 +75,11 @@ class RunKept:
                 argv=tuple(sys.orig_argv) if root else None,
                 callable=request.callable,
             )
+        self.given = size_of(self.record.arguments)
 
     def started(self) -> RecordCapture:
         """What is known so far."""
-        return RecordCapture(replace(self.record, started_only=True), self.content, size_of(self.record.arguments))
+        return RecordCapture(replace(self.record, started_only=True), self.content, self.given)
 
     def end(self, result: Any, error: Error | None, status: Status) -> None:
         """Take the result as it is now."""
@@ -91,7 +94,7 @@ class RunKept:
     def capture(self) -> RecordCapture:
         """The whole record."""
         drawn = self.draws.taken() if self.draws is not None else ()
-        size = size_of(self.record.arguments) + size_of(self.record.result)
+        size = self.given + size_of(self.record.result)
         size += sum(len(draw.site) + sum(map(len, draw.values)) for draw in drawn)
         return RecordCapture(replace(self.record, draws=drawn) if drawn else self.record, self.content, size)
 

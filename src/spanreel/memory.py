@@ -6,15 +6,36 @@ A conversation repeats its history in every call; what was read, examined or wri
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
-
-if TYPE_CHECKING:  # the two know each other
-    from spanreel.json_text import Item
+from typing import Any, Generic, TypeVar
 
 Value = TypeVar("Value")
 
 ENTRY_BYTES = 256
 """What an entry is reckoned to take beside its content."""
+_MOST_EXAMINERS = 4
+
+
+class Item(str):
+    """The JSON text of an item of a list, which stands in the lists of the calls that follow too.
+
+    ``passed`` are those who examined it and found nothing, the last few of them: they need not look it up there.
+    """
+
+    __slots__ = ("passed",)
+
+    passed: tuple[object, ...]
+
+
+def item(text: str) -> Item:
+    """The text as an item that nobody has examined."""
+    made = Item(text)
+    made.passed = ()
+    return made
+
+
+def note_passed(examined: Item, examiner: object) -> None:
+    """The examiner found nothing in the item."""
+    examined.passed = (*examined.passed[1 - _MOST_EXAMINERS :], examiner)
 
 
 class Known(dict[str, Any]):

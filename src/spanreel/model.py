@@ -28,6 +28,12 @@ ToolDefinition = dict[str, Json]
 """``{"type": "function", "name", "description"?, "parameters"?: JSON Schema, "provider_fields"?}`` or its own."""
 
 
+class Dumped(list[Json]):
+    """A list that its library has just written as JSON values, and that nobody else holds: it is its own snapshot."""
+
+    __slots__ = ()
+
+
 class Operation(StrEnum):
     """What a model is asked to do (``gen_ai.operation.name``)."""
 

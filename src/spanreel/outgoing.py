@@ -98,18 +98,17 @@ def _looks_at_all(settings: Settings, policy: Policy, offload: Offload | None) -
 
 def _known_to_leave(attributes: Mapping[str, AttributeValue], policy: Policy) -> dict[str, AttributeValue]:
     """The attributes that leave as they are, told by what was found out of such before: most of a span's."""
-    return {
-        name: value
-        for name, value in attributes.items()
-        if (
-            _leaves(name, value, policy)
-            if type(value) is str and len(value) < _SHORT
-            else type(value) in _PLAIN
-            and is_harmless_scalar(value)
-            and _leaves(name, "", policy)
-            and value - value == 0
-        )
-    }
+    known: dict[str, AttributeValue] = {}
+    for name, value in attributes.items():
+        if type(value) is str:
+            leaves = len(value) < _SHORT and _leaves(name, value, policy)
+        elif type(value) is float:
+            leaves = math.isfinite(value) and _leaves(name, "", policy)
+        else:
+            leaves = type(value) in _PLAIN and is_harmless_scalar(value) and _leaves(name, "", policy)
+        if leaves:
+            known[name] = value
+    return known
 
 
 _SHORT: Final = 64

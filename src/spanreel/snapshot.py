@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from spanreel.model import Json
+from spanreel.model import Dumped, Json
 
 DEPTH = 40
 """Deeper values are cut: JSON readers refuse them."""
@@ -52,6 +52,8 @@ def _json(value: Any, path: Path, weak: list[str], above: tuple[int, ...]) -> Js
         return value
     if type(value) is float:
         return value if math.isfinite(value) else _weak(repr(value), path, weak)
+    if type(value) is Dumped:
+        return value
     if id(value) in above or len(above) >= DEPTH:
         return _weak("<recursion>" if id(value) in above else "<too deep>", path, weak)
     try:

@@ -16,6 +16,7 @@ from spanreel import json_text
 from spanreel.concealing import GONE, Examine, conceal
 from spanreel.detectors import MASK, find_all, places_in
 from spanreel.digest import class_of
+from spanreel.memory import note_passed
 from spanreel.places import Place, here, step, unreached
 from spanreel.policy import Policy
 from spanreel.rules import Decision, Form
@@ -62,6 +63,8 @@ def examine(value: Any, walk: Walk, places: Places = (), name: str = "") -> Any:
         return _string(value, walk, places, name) if places or len(value) < _SHORT else _known(value, walk)
     if kind is json_text.Listed and not places:
         return _listed(value, walk)
+    if kind is json_text.Parted and not places and _is_clean_in_parts(value, walk):
+        return value
     if isinstance(value, str):
         return _string(value, walk, places, name)
     if isinstance(value, Mapping):
@@ -151,10 +154,22 @@ def _listed(text: json_text.Listed, walk: Walk) -> Any:
     if walk.failures == failures and not by_tool:
         for item, found in redacted.items():
             if found is item:
-                json_text.note_passed(item, policy)
+                note_passed(item, policy)
     if all(found is item for item, found in redacted.items()):
         return text
     return json_text.listed(redacted.get(item, item) for item in text.items)
+
+
+def _is_clean_in_parts(text: json_text.Parted, walk: Walk) -> bool:
+    """Whether nothing is found in what the lists hold, nor around them; so nothing is in the whole."""
+    if walk.calls:
+        return False
+    failures = walk.failures
+    clean = _string(text.frame, walk, (), "") is text.frame and all(
+        walk.policy.judge(name) is None and _listed(one, walk) is one for name, one in text.lists.items()
+    )
+    walk.failures = failures  # the whole fails again, where a part has
+    return clean
 
 
 def _known(text: str, walk: Walk) -> str:

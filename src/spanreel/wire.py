@@ -52,7 +52,7 @@ def _write_run(record: RunRecord) -> dict[str, AttributeValue]:
         **_agent(record.agent),
         names.INPUT_MESSAGES: _list(record.input),
         names.OUTPUT_MESSAGES: _list(record.output),
-        names.RUN_ARGUMENTS: None if record.arguments is None else json_text.encode(record.arguments),
+        names.RUN_ARGUMENTS: None if record.arguments is None else json_text.encode_parted(record.arguments),
         names.RUN_ENTRYPOINT: _json(entrypoint),
         names.RUN_RESULT: _value(record.result, record.fidelity.get("result"), known=not _without_result(record)),
         names.RUN_SEES_TOOLS: record.sees_tools or None,

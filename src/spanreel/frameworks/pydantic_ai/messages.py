@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from spanreel.binary import decodable
-from spanreel.model import Json, Message
+from spanreel.model import Dumped, Json, Message
 
 VOLATILE = ("timestamp", "run_id", "conversation_id")
 """What a history says of the process that made it, and no model is told."""
@@ -59,16 +59,16 @@ def load_prompt(recorded: Json) -> Any:
     return load_history([{"kind": "request", "parts": [part]}])[0].parts[0].content
 
 
-def dump_history(history: Sequence[Any]) -> list[dict[str, Any]]:
+def dump_history(history: Sequence[Any]) -> Dumped:
     """A history without what changes from process to process; what cannot be written goes by its repr."""
     from pydantic_ai.messages import ModelMessagesTypeAdapter
 
     dumped: list[dict[str, Any]] = ModelMessagesTypeAdapter.dump_python(list(history), mode="json", fallback=repr)
-    return [{**_lasting(message), "parts": [_lasting(part) for part in message["parts"]]} for message in dumped]
-
-
-def _lasting(dumped: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in dumped.items() if name not in VOLATILE}
+    for message in dumped:
+        for one in (message, *message["parts"]):
+            for name in VOLATILE:
+                one.pop(name, None)
+    return Dumped(dumped)
 
 
 def load_history(recorded: Json) -> list[Any]:
