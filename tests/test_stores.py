@@ -69,8 +69,11 @@ KINDS = ("sqlite", "postgresql")
 
 
 @pytest.fixture(params=KINDS)
-def home(request: pytest.FixtureRequest, tmp_path: Path) -> Home:
-    return new_home(request, tmp_path)
+def home(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Home]:
+    made = new_home(request, tmp_path)
+    yield made
+    if made.cluster is not None:
+        made.cluster.give_back(made.url)
 
 
 def new_home(request: pytest.FixtureRequest, folder: Path) -> Home:

@@ -1,6 +1,7 @@
 """Backups of a store: one file for all kinds of stores, so that a session can move from one to another.
 
-The file is zstd of a header, entries and an end that counts them. Where entries come from and go is the store's.
+The file is zstd of a header, entries and an end that counts them and has the checksum of all before. Where entries come
+from and go is the store's.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import contextlib
 import json
 import os
 import struct
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -54,12 +56,12 @@ def write_archive(store: Store, path: Path) -> Contents:
     try:
         # What is in it is as private as the store.
         with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            with zstandard.ZstdCompressor(level=LEVEL, write_checksum=True).stream_writer(file, closefd=False) as out:
-                _write(out, [{"format": FORMAT, "version": VERSION, "release": __version__}])
+            with zstandard.ZstdCompressor(level=LEVEL).stream_writer(file, closefd=False) as out:
+                checksum = _write(out, 0, [{"format": FORMAT, "version": VERSION, "release": __version__}])
                 for entry in store.dump():
                     counts[entry.kind] += 1
-                    _write(out, [entry.kind, *entry.values])
-                _write(out, [{"end": counts}])
+                    checksum = _write(out, checksum, [entry.kind, *entry.values])
+                _write(out, 0, [{"end": counts, "checksum": checksum}])
             file.flush()
             os.fsync(file.fileno())
         beside.replace(path)
@@ -91,7 +93,7 @@ def read_archive(store: Store, path: Path) -> Contents:
 
     try:
         store.load(entries())
-    except (StoreError, ValueError) as error:
+    except (StoreError, ValueError, ArchiveError) as error:
         total = sum(contents.entries.values())
         raise ArchiveError(
             f"restoring ended at about entry {taken} of {total}: {error}; the store has a part of the backup now: "
@@ -106,17 +108,13 @@ def check_archive(path: Path) -> Contents:
     Raises:
         ArchiveError: it is none, or not whole.
     """
-    release, end = "", dict[str, int]()
     counts = Counter[str]()
-    with _reading(path) as records:
-        release = str(next(records)["release"])
-        for record in records:
-            if isinstance(record, dict):
-                end = record["end"]
-            else:
-                counts[record.kind] += 1
-    if end != counts:
-        raise ArchiveError(f"the backup {str(path)!r} says that it has {dict(end)!r} and has {dict(counts)!r}")
+    try:
+        with _reading(path) as records:
+            release = str(next(records)["release"])
+            counts.update(record.kind for record in records if isinstance(record, Entry))
+    except ArchiveError as error:
+        raise ArchiveError(f"{error}; nothing was changed") from error
     return Contents(release, counts)
 
 
@@ -128,8 +126,8 @@ def _entries(path: Path) -> Iterator[Entry]:
 # -- the format ------------------------------------------------------------------------------------------------------
 
 
-def _write(out: Any, values: Iterable[Any]) -> None:
-    """One record: the length of its JSON, the JSON (bytes are their number), the bytes."""
+def _write(out: Any, checksum: int, values: Iterable[Any]) -> int:
+    """One record: the length of its JSON, the JSON (bytes are their number), the bytes; the checksum goes on."""
     large = []
     plain = []
     for value in values:
@@ -139,9 +137,10 @@ def _write(out: Any, values: Iterable[Any]) -> None:
         else:
             plain.append(value)
     text = json.dumps(plain, separators=(",", ":")).encode()
-    out.write(_LENGTH.pack(len(text)) + text)
-    for value in large:
-        out.write(value)
+    for part in (_LENGTH.pack(len(text)), text, *large):
+        out.write(part)
+        checksum = zlib.crc32(part, checksum)
+    return checksum
 
 
 @contextlib.contextmanager
@@ -153,59 +152,74 @@ def _reading(path: Path) -> Iterator[Iterator[Any]]:
     except OSError as error:
         raise ArchiveError(f"cannot read the backup {str(path)!r}: {error.strerror or error}") from error
     except zstandard.ZstdError as error:
-        raise ArchiveError(f"the backup {str(path)!r} is damaged: {error}; nothing was changed") from error
+        raise ArchiveError(f"the backup {str(path)!r} is damaged: {error}") from error
 
 
 def _records(file: BinaryIO, path: Path) -> Iterator[Any]:
     if file.read(len(_ZSTD)) != _ZSTD:
-        raise ArchiveError(f"{str(path)!r} is no backup of spanreel; nothing was changed")
+        raise ArchiveError(f"{str(path)!r} is no backup of spanreel")
     file.seek(0)
     with zstandard.ZstdDecompressor().stream_reader(file, closefd=False) as stream:
-        header = _header(stream, path)
-        if header["version"] != VERSION:
-            raise ArchiveError(
-                f"the backup {str(path)!r} is of release {header['release']!r}, and of version {header['version']!r} of "
-                f"the format; this release reads version {VERSION}: restore with that one; nothing was changed"
-            )
-        yield header
+        reading = _Reading(stream, str(path))
+        yield _header(reading)
         while True:
-            record = _read(stream, path)
-            yield record
+            checksum = reading.checksum
+            record = reading.next()
             if isinstance(record, dict):
+                if record.get("checksum") != checksum:
+                    raise reading.damaged("what is in it is not what was written")
+                yield record
                 return
+            yield record
 
 
-def _header(stream: BinaryIO, path: Path) -> dict[str, Any]:
+def _header(reading: _Reading) -> dict[str, Any]:
     try:
-        header = _read(stream, path)
+        header = reading.next()
     except ArchiveError:
         header = None
     if not isinstance(header, dict) or header.get("format") != FORMAT or "version" not in header:
-        raise ArchiveError(f"{str(path)!r} is no backup of spanreel, or cut off at its beginning; nothing was changed")
+        raise ArchiveError(f"{reading.path!r} is no backup of spanreel, or cut off at its beginning")
+    if header["version"] != VERSION:
+        raise ArchiveError(
+            f"the backup {reading.path!r} is of release {header.get('release')!r} and format {header['version']!r}; "
+            f"this release reads format {VERSION}: restore with that one"
+        )
     return {"release": "", **header}
 
 
-def _read(stream: BinaryIO, path: Path) -> Any:
-    """The next record: an `Entry`, or the object that the header and the end are."""
-    (length,) = _LENGTH.unpack(_exactly(stream, _LENGTH.size, path))
-    try:
-        values = json.loads(_exactly(stream, length, path))
-        if isinstance(values[0], dict):
-            return values[0]
-        kind, *rest = values
-        return Entry(str(kind), tuple(_exactly(stream, one[0], path) if isinstance(one, list) else one for one in rest))
-    except (ValueError, TypeError, LookupError) as error:
-        raise ArchiveError(f"the backup {str(path)!r} is damaged: {error}; nothing was changed") from error
+@dataclass(slots=True)
+class _Reading:
+    """A stream of records, and the checksum of what was read."""
 
+    stream: BinaryIO
+    path: str
+    checksum: int = 0
 
-def _exactly(stream: BinaryIO, length: int, path: Path) -> bytes:
-    if not 0 <= length <= _LONGEST:
-        raise ArchiveError(f"the backup {str(path)!r} is damaged: an entry of {length} bytes; nothing was changed")
-    parts = []
-    while length:
-        part = stream.read(min(length, 1 << 20))
-        if not part:
-            raise ArchiveError(f"the backup {str(path)!r} is cut off before its end; nothing was changed")
-        parts.append(part)
-        length -= len(part)
-    return b"".join(parts)
+    def next(self) -> Any:
+        """The next record: an `Entry`, or the object that the header and the end are."""
+        (length,) = _LENGTH.unpack(self._exactly(_LENGTH.size))
+        try:
+            values = json.loads(self._exactly(length))
+            if isinstance(values[0], dict):
+                return values[0]
+            kind, *rest = values
+            return Entry(str(kind), tuple(self._exactly(one[0]) if isinstance(one, list) else one for one in rest))
+        except (ValueError, TypeError, LookupError) as error:
+            raise self.damaged(str(error)) from error
+
+    def damaged(self, why: str) -> ArchiveError:
+        return ArchiveError(f"the backup {self.path!r} is damaged: {why}")
+
+    def _exactly(self, length: int) -> bytes:
+        if not 0 <= length <= _LONGEST:
+            raise self.damaged(f"an entry of {length} bytes")
+        parts = []
+        while length:
+            part = self.stream.read(min(length, 1 << 20))
+            if not part:
+                raise ArchiveError(f"the backup {self.path!r} is cut off before its end")
+            self.checksum = zlib.crc32(part, self.checksum)
+            parts.append(part)
+            length -= len(part)
+        return b"".join(parts)

@@ -111,6 +111,8 @@ class SqliteEngine:
         except sqlite3.IntegrityError:
             raise
         except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
+                raise SettingsError(f"the store {str(self._path)!r} is no SQLite file; give another name") from error
             raise StoreError(f"the store {str(self._path)!r}: {error}") from error
 
     @contextmanager
@@ -315,12 +317,7 @@ def _prepare(connection: sqlite3.Connection, path: str) -> None:
     Raises:
         SettingsError: the file is something else.
     """
-    try:
-        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    except sqlite3.DatabaseError as error:
-        if error.sqlite_errorcode != sqlite3.SQLITE_NOTADB:
-            raise
-        raise SettingsError(f"the store {path!r} is no SQLite file; give another name") from error
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if tables and "migration" not in tables:
         raise SettingsError(f"the store {path!r} is a database of something else; give another name")
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
