@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import threading
+from dataclasses import replace
+from multiprocessing import active_children
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import spanreel
 from conftest import ROOT, cases
-from deriving import comparable, deriving, documents, open_at, requests_of, send, settle
+from deriving import TENANT, comparable, deriving, documents, open_at, requests_of, send, settle
+from otlp_lines import GENAI, Span, request, said, span
 from spanreel.session import write_session
 from spanreel_collector.convert import convert_files
+from spanreel_collector.derivation import Derivation
+from spanreel_collector.retelling import Job, Told, retell
+from spanreel_collector.stores.store import NO_TRACE, Filter, Segment, Store
+from spanreel_collector.workshop import Closed, Unmade, Workshop
 
 GOLDEN = sorted(path for path in (ROOT / "tests" / "golden").glob("*.otlp.jsonl"))
 
@@ -24,8 +35,8 @@ def converted(paths: list[Path]) -> dict[str, dict[str, Any]]:
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.name.removesuffix(".otlp.jsonl"))
 def test_sessions_are_those_that_convert_makes(path: Path, tmp_path: Path) -> None:
     store = open_at(tmp_path)
-    for request in requests_of([path]):
-        send(store, request)
+    for exported in requests_of([path]):
+        send(store, exported)
     settle(deriving(store))
     assert documents(store) == converted([path])
 
@@ -34,8 +45,8 @@ def test_sessions_are_those_that_convert_makes(path: Path, tmp_path: Path) -> No
 def test_sessions_that_grow_span_by_span_end_as_those_made_at_once(path: Path, tmp_path: Path) -> None:
     store = open_at(tmp_path)
     derivation = deriving(store)
-    for request in requests_of([path]):
-        send(store, request)
+    for exported in requests_of([path]):
+        send(store, exported)
         settle(derivation)
     assert documents(store) == converted([path])
 
@@ -49,10 +60,217 @@ def test_sessions_of_the_shared_dumps_are_those_that_convert_makes(tmp_path: Pat
         folder = tmp_path / case.name
         folder.mkdir()
         store = open_at(folder)
-        for request in requests_of(paths):
-            send(store, request)
+        for exported in requests_of(paths):
+            send(store, exported)
         settle(deriving(store))
         if documents(store) != converted(paths):
             different.append(case.name)
         store.close()
     assert different == []
+
+
+# -- what changes, and what does not ---------------------------------------------------------------------------------
+
+
+def chat(number: int, question: str, trace: str, **attributes: Any) -> Span:
+    told = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.request.model": "gpt-5",
+        "gen_ai.input.messages": json.dumps([said("user", question)]),
+        "gen_ai.output.messages": json.dumps([said("assistant", f"answer to {question}")]),
+    }
+    return span(number, "chat gpt-5", {**told, **attributes}, trace=trace)
+
+
+def trace_of(number: int) -> str:
+    return f"{number:032x}"
+
+
+def only(store: Store) -> Any:
+    (summary,) = store.find(TENANT, Filter()).sessions
+    return summary
+
+
+def test_the_traces_of_a_conversation_are_one_session_whenever_they_come(tmp_path: Path) -> None:
+    store = open_at(tmp_path)
+    published: list[tuple[str, str, int]] = []
+    derivation = deriving(store, published)
+    for number in range(1, 5):
+        talk = {"gen_ai.conversation.id": "talk"}
+        send(store, request(chat(number, f"{number}?", trace_of(number), **talk), scope=GENAI))
+        settle(derivation)
+    summary = only(store)
+    assert (summary.revision, summary.runs) == (4, 4)
+    assert published == [(TENANT, summary.id, number) for number in (1, 2, 3, 4)]
+    assert len(store.traces_of(TENANT, summary.id)) == 4
+
+
+def test_a_span_that_joins_two_sessions_leaves_one(tmp_path: Path) -> None:
+    store = open_at(tmp_path)
+    derivation = deriving(store)
+    for number in (1, 2):
+        send(store, request(chat(number, f"{number}?", trace_of(number)), scope=GENAI))
+    settle(derivation)
+    assert len(store.find(TENANT, Filter()).sessions) == 2
+    for number in (1, 2):
+        talk = {"gen_ai.conversation.id": "talk"}
+        send(store, request(chat(number + 10, "more?", trace_of(number), **talk), scope=GENAI))
+    settle(derivation)
+    summary = only(store)
+    assert (summary.kind, summary.key, summary.model_calls) == ("conversation", "talk", 4)
+
+
+def test_what_came_before_makes_no_new_revision(tmp_path: Path) -> None:
+    store = open_at(tmp_path)
+    published: list[tuple[str, str, int]] = []
+    derivation = deriving(store, published)
+    send(store, request(chat(1, "one?", trace_of(1)), scope=GENAI))
+    settle(derivation)
+    again = request(chat(1, "one?", trace_of(1)), scope=GENAI)
+    again["resourceSpans"][0]["scopeSpans"][0]["spans"][0]["kind"] = 3  # the same call, otherwise delivered
+    send(store, again)
+    settle(derivation)
+    assert only(store).revision == 1
+    assert len(published) == 1
+
+
+def test_logs_of_no_known_dialect_and_no_trace_are_kept_and_cost_nothing(tmp_path: Path) -> None:
+    store = open_at(tmp_path)
+    record = {"timeUnixNano": "1", "body": {"stringValue": "hello"}}
+    jobs: list[Job] = []
+    derivation = Derivation(store, lambda job: jobs.append(job) or retell(job), lambda *_: None, 0)
+    for number in range(3):
+        logs = {"resourceLogs": [{"scopeLogs": [{"logRecords": [{**record, "timeUnixNano": str(number)}]}]}]}
+        send(store, logs)
+        settle(derivation)
+    assert jobs == []
+    assert sum(len(one.items) for _, one in store.segments(TENANT, frozenset({NO_TRACE}))) == 3
+
+
+def test_another_who_saved_first_is_not_overwritten(tmp_path: Path) -> None:
+    store = open_at(tmp_path)
+    send(store, request(chat(1, "one?", trace_of(1), **{"gen_ai.conversation.id": "talk"}), scope=GENAI))
+    settle(deriving(store))
+    other = open_at(tmp_path)
+
+    def slow(job: Job) -> Told:
+        told = retell(job)
+        if other.find(TENANT, Filter()).sessions[0].revision == 1:
+            send(other, request(chat(3, "three?", trace_of(3), **{"gen_ai.conversation.id": "talk"}), scope=GENAI))
+            settle(deriving(other))
+        return told
+
+    send(store, request(chat(2, "two?", trace_of(2), **{"gen_ai.conversation.id": "talk"}), scope=GENAI))
+    # The other one's claim ends; this one was slower.
+    settle(Derivation(store, slow, lambda *_: None, 0))
+    summary = only(store)
+    assert (summary.runs, summary.revision) == (3, 3)
+
+
+def test_rebuilding_reads_again_what_another_release_read_and_old_revisions_stay(tmp_path: Path) -> None:
+    store = open_at(tmp_path)
+
+    def older(job: Job) -> Told:
+        """Another release, which did not read what was asked."""
+        spans = retell(job)
+        groups = []
+        for group in spans.groups:
+            made = []
+            for one in group.made:
+                document = json.loads(one.document)
+                document["runs"][0]["turns"][0]["model_call"]["input"] = []
+                made.append(replace(one, document=json.dumps(document).encode()))
+            groups.append(replace(group, made=tuple(made)))
+        return replace(spans, groups=tuple(groups))
+
+    for number in range(1, 4):
+        send(store, request(chat(number, f"{number}?", trace_of(number)), scope=GENAI))
+    settle(Derivation(store, older, lambda *_: None, 0, reader="0.0.1"))
+    done: list[int] = []
+    assert deriving(store).rebuild(done.append) == 3
+    assert done == [3]
+    for summary in store.find(TENANT, Filter()).sessions:
+        assert summary.revision == 2
+        assert [one.reader for one in store.revisions(TENANT, summary.id)] == [spanreel.__version__, "0.0.1"]
+        read = [store.session(TENANT, summary.id, revision) for revision in (1, 2)]
+        assert [json.loads(one[1])["runs"][0]["turns"][0]["model_call"].get("input") for one in read if one] == [
+            [],
+            [0],
+        ]
+    assert deriving(store).rebuild(done.append) == 0
+
+
+# -- what fails ------------------------------------------------------------------------------------------------------
+
+
+def test_a_trace_that_nothing_can_be_made_of_costs_only_itself_and_is_noted(tmp_path: Path) -> None:
+    store = open_at(tmp_path)
+    for number in range(1, 8):
+        send(store, request(chat(number, "poison" if number == 5 else f"{number}?", trace_of(number)), scope=GENAI))
+
+    def fragile(job: Job) -> Told:
+        told = retell(job)
+        if any("poison" in one.text for group in told.groups for one in group.made):
+            raise Unmade("it broke")
+        return told
+
+    derivation = Derivation(store, fragile, lambda *_: None, 0)
+    settle(derivation)
+    assert len(store.find(TENANT, Filter()).sessions) == 6
+    (refusal,) = store.refusals(TENANT)
+    assert refusal.place == f"trace {trace_of(5)}"
+    assert "it broke" in refusal.reason
+    assert derivation.progress.failed == 1
+    send(store, request(chat(15, "poison more", trace_of(5)), scope=GENAI))
+    settle(deriving(store))
+    assert len(store.find(TENANT, Filter()).sessions) == 7
+
+
+def test_a_segment_that_cannot_be_read_costs_only_itself(tmp_path: Path) -> None:
+    store = open_at(tmp_path)
+    send(store, request(chat(1, "one?", trace_of(1)), scope=GENAI))
+    store.append([Segment(TENANT, bytes.fromhex(trace_of(1)), "traces", (b"12345678",), b"no zstd", 10)])
+    settle(deriving(store))
+    assert only(store).model_calls == 1
+    (refusal,) = store.refusals(TENANT)
+    assert "cannot be read" in refusal.reason
+
+
+def test_a_span_that_cannot_be_read_is_noted_once_however_often_its_session_is_made_again(tmp_path: Path) -> None:
+    store = open_at(tmp_path)
+    derivation = deriving(store)
+    deep: dict[str, Any] = {"stringValue": "x"}
+    for _ in range(60):
+        deep = {"arrayValue": {"values": [deep]}}
+    bad = chat(9, "deep", trace_of(1))
+    bad["attributes"].append({"key": "deep", "value": deep})
+    send(store, request(chat(1, "one?", trace_of(1)), bad, scope=GENAI))
+    for number in range(2, 5):
+        settle(derivation)
+        send(store, request(chat(number, "more?", trace_of(1)), scope=GENAI))
+    settle(derivation)
+    assert len([one for one in store.refusals(TENANT) if "deep" in one.reason or "nested" in one.reason]) <= 1
+
+
+def test_a_workshop_that_hangs_or_dies_is_another_at_the_next_job(tmp_path: Path) -> None:
+    job = Job(str(tmp_path / "none"), {}, 0)
+    workshop = Workshop(60)
+    with pytest.raises(Unmade, match="FileNotFoundError"):
+        workshop.make(job)
+    empty = tmp_path / "empty"
+    empty.touch()
+    assert workshop.make(replace(job, path=str(empty))) == Told(())
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)  # opening it waits for somebody who writes
+    impatient = Workshop(0.5)
+    with pytest.raises(Unmade, match="not done after"):
+        impatient.make(replace(job, path=str(fifo)))
+    killed = threading.Timer(1.0, lambda: [os.kill(child.pid or 0, signal.SIGKILL) for child in active_children()])
+    killed.start()
+    with pytest.raises(Unmade, match="ended with -9"):
+        workshop.make(replace(job, path=str(fifo)))
+    assert workshop.make(replace(job, path=str(empty))) == Told(())
+    workshop.close()
+    with pytest.raises(Closed):
+        workshop.make(job)
+    impatient.close()

@@ -60,6 +60,7 @@ class Derivation:
     make: Make
     publish: Publish
     quiet_seconds: float = 2.0
+    reader: str = READER
     progress: Progress = field(default_factory=Progress)
     _noted: OrderedDict[Refusal, None] = field(default_factory=OrderedDict)
 
@@ -104,7 +105,7 @@ class Derivation:
     def rebuild(self, told: Callable[[int], None]) -> int:
         """Make the sessions again that another release read; returns how many traces it had read."""
         done = 0
-        while behind := self.store.behind(READER, _CLAIMED):
+        while behind := self.store.behind(self.reader, _CLAIMED):
             tenants: dict[str, dict[bytes, int]] = {}
             for tenant, trace in behind:
                 tenants.setdefault(tenant, {})[trace] = 0
@@ -175,7 +176,7 @@ class Derivation:
             names=names,
             made=made,
             same=frozenset(one for group in groups for one in group.same),
-            reader=READER,
+            reader=self.reader,
         )
         try:
             self.store.save(derived)
@@ -195,7 +196,7 @@ class Derivation:
         self._note(tenant, [Fault(f"trace {trace.hex()}", f"no session can be made of it: {why}")])
         names = {trace: self.store.names(tenant, frozenset(marks))}
         known = self.store.sessions_of(tenant, frozenset(marks))
-        self.store.save(Derived(tenant, dict(marks), names, (), known, READER))
+        self.store.save(Derived(tenant, dict(marks), names, (), known, self.reader))
 
     def _note(self, tenant: str, faults: Iterable[Fault]) -> None:
         """Note as refusals what could not be read, each once, however often it is read again."""

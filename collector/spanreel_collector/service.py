@@ -140,8 +140,10 @@ async def _serve(app: ASGIApp, door: socket.socket, settings: ServiceSettings, r
     while not (server.started or serving.done()):  # noqa: ASYNC110 - uvicorn has no event for it
         await asyncio.sleep(0.01)
     if server.started:
+        _log.info("serving")
         running.started()
     await serving
+    _log.info("no more requests are taken; what was begun is finished")
 
 
 @contextmanager
