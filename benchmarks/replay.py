@@ -1,8 +1,8 @@
 """How fast sessions are replayed, beside agent-rewind, agenttape and vcrpy on the same agent; how true ``--pace`` is.
 
 Each way runs in a process of its own, in turns with the same agent bare: on a transport that answers from memory, with
-a tool that does nothing. What is printed beside the numbers: what went live in a replay, whether every round came to the
-same, and what a way cannot do.
+a tool that does nothing. What is printed beside the numbers: what went live in a replay, whether every round came to
+the same, and what a way cannot do.
 
     replay.py [--sessions N] [--peer-sessions N] [--rounds N] [--jobs N]
 """
@@ -74,7 +74,7 @@ def main() -> None:
         print(f"pace          {paced['cannot']}")
         return
     print(
-        f"pace          {paced['gaps']} gaps of a stream, {paced['within']:.0%} of them within 10 % of the recorded one; "
+        f"pace          {paced['gaps']} gaps of a stream, {paced['within']:.0%} within 10 % of the recorded one; "
         f"off by {paced['median']:.1%} in the median, the whole stream by {paced['whole']:.1%} at most"
     )
 

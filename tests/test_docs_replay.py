@@ -12,7 +12,7 @@ PAGE = (Path(__file__).parent.parent / "docs" / "replay.md").read_text()
 
 
 def test_the_changes_file_is_one_that_a_replay_takes(tmp_path: Path) -> None:
-    (told,) = re.findall(r"^```toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    told, *_ = re.findall(r"^```toml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
     file = tmp_path / "changes.toml"
     file.write_text(told)
     changes = read_changes(file)

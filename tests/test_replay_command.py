@@ -14,7 +14,8 @@ import pytest
 
 from replaying import Book, text
 from spanreel.errors import NotIntercepted, ReplayRefused
-from spanreel.replay.runner import Options, replay_command
+from spanreel.replay.command import replay_command
+from spanreel.replay.options import Options
 from spanreel.session import write_session
 
 pytestmark = pytest.mark.slow

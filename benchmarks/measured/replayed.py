@@ -127,7 +127,7 @@ def spanreel(sessions: int, rounds: int, jobs: int, folder: Path) -> dict[str, A
     """Ours, as ``spanreel replay FOLDER --jobs N`` does it: with the guard, and a report of each."""
     ours = importlib.import_module("spanreel")
     batch = importlib.import_module("spanreel.replay.batch")
-    runner = importlib.import_module("spanreel.replay.runner")
+    options = importlib.import_module("spanreel.replay.options")
     documents = importlib.import_module("measured.recorded_sessions")
     tool, sdk = ours.tool()(look), client()
     module: Any = sys.modules["__main__"]
@@ -150,7 +150,7 @@ def spanreel(sessions: int, rounds: int, jobs: int, folder: Path) -> dict[str, A
         bare.append(time.perf_counter() - start)
         asked.clear()
         start = time.perf_counter()
-        made = list(batch.play_all(files, runner.Options(entry="replayed_agent:answer"), jobs=jobs))
+        made = list(batch.play_all(files, options.Options(entry="replayed_agent:answer"), jobs=jobs))
         took.append(time.perf_counter() - start)
         live = {name: asked.count(name) for name in ("model", "tool")}
         reports.add(json.dumps(sorted((one.name, one.report) for one in made), sort_keys=True))

@@ -206,6 +206,12 @@ def configure_replay(parser: argparse.ArgumentParser) -> None:
         "--calibrate", action="store_true", help="with --entry: print rules for what differs by itself, by two replays"
     )
     parser.add_argument(
+        "--times", metavar="N", type=int, default=1, help="replay so many times, and show how much a live model varies"
+    )
+    parser.add_argument(
+        "--control", action="store_true", help="with --times: as often with the model live and nothing else changed"
+    )
+    parser.add_argument(
         "--jobs", metavar="N", type=int, help="of several sessions, replay so many at once (default: 4)"
     )
     parser.add_argument(
@@ -288,8 +294,9 @@ def replay_files(options: argparse.Namespace, sources: Sequence[str]) -> int:
         host, _, port = address.rpartition(":")
         if not host or not (port.isdecimal() or (host == "program" and port)):
             return complain(f"--allow {address!r} is not of the form host:port, or program:name", USAGE)
-    from spanreel.replay import batch, runner
+    from spanreel.replay import batch, command
     from spanreel.replay.changes import from_options
+    from spanreel.replay.options import Options
     from spanreel.session import split_address
 
     several = batch.is_batch(sources, options.jobs) or options.resume
@@ -299,8 +306,20 @@ def replay_files(options: argparse.Namespace, sources: Sequence[str]) -> int:
         return complain("several sessions are replayed with --entry module:function, and planned one by one", USAGE)
     if several and ((options.jobs is not None and options.jobs < 1) or (options.resume and not options.report)):
         return complain("--jobs is a number from 1 on, and --resume needs --report FOLDER", USAGE)
+    if options.times < 1 or (options.times > 1 and (several or options.plan or options.calibrate)):
+        return complain("--times is a number from 1 on, for one session that is replayed", USAGE)
+    if options.control and options.times == 1:
+        return complain("--control goes with --times N", USAGE)
     changes = from_options(vars(options))
-    chosen = runner.Options(options.report, options.entry, tuple(options.allow), options.serve_redacted, changes)
+    chosen = Options(
+        options.report,
+        options.entry,
+        tuple(options.allow),
+        options.serve_redacted,
+        changes,
+        options.times,
+        options.control,
+    )
     if several:
         return batch.batch_command(sources, chosen, jobs=options.jobs or batch.JOBS, resume=options.resume)
     session, run = split_address(sources[0])
@@ -310,7 +329,7 @@ def replay_files(options: argparse.Namespace, sources: Sequence[str]) -> int:
         from spanreel.replay.calibration import calibrate_command
 
         return calibrate_command(session, run, chosen)
-    return runner.replay_command(session, run, options.command, chosen)
+    return command.replay_command(session, run, options.command, chosen)
 
 
 def print_plan(source: str, selector: str | None, changes: Changes, serve_redacted: bool) -> int:

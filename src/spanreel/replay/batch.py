@@ -21,12 +21,14 @@ from spanreel.errors import NotIntercepted, ReplayRefused, ReplayStop, SpanreelE
 from spanreel.model import Json
 from spanreel.replay import stage
 from spanreel.replay.changes import Changes
+from spanreel.replay.entries import play_entry
 from spanreel.replay.entry import load
 from spanreel.replay.inventory import SUMMARY_FILE, Item, files_of, items_of
+from spanreel.replay.options import Options
 from spanreel.replay.placeholders import placeholders_of
 from spanreel.replay.preflight import check, find_run
 from spanreel.replay.report import to_json, write_value
-from spanreel.replay.runner import Options, only_stops, play_entry
+from spanreel.replay.runner import only_stops
 from spanreel.replay.verdict import Verdict
 from spanreel.session import write_session
 

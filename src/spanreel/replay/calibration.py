@@ -15,9 +15,10 @@ from typing import Any, Final
 from spanreel.errors import ReplayRefused
 from spanreel.model import Json
 from spanreel.replay.changes import Changes, Volatile
+from spanreel.replay.entries import play_entry
 from spanreel.replay.events import Subject
+from spanreel.replay.options import Options
 from spanreel.replay.preflight import check, find_run, find_session
-from spanreel.replay.runner import Options, play_entry
 from spanreel.replay.tool_policies import NormalForm
 from spanreel.session import Run, Session
 

@@ -24,6 +24,8 @@ class Role:
     run: Run | None = None
     asked: int = 0
     turns: int = 0
+    live_model: str | None = None
+    """The model that was asked live last."""
 
     @property
     def path(self) -> str:

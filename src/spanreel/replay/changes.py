@@ -122,10 +122,18 @@ class Volatile(_Frozen):
     pattern: _Pattern | None = None
 
 
+class Price(_Frozen):
+    """What a model costs, in US dollars a million tokens; the user's word, since none is built in."""
+
+    input: Annotated[_Number, Field(ge=0)]
+    output: Annotated[_Number, Field(ge=0)]
+
+
 class Changes(_Frozen):
     """All that a replay changes. ``from_turn``: from this turn of each root run on (0 is the first) the model is live.
 
     ``input`` takes the place of the recorded input of the first root run. ``pace``: streams take the time they took.
+    ``prices`` are by the model's name, for the report.
     ``freeze``: the agent's own code reads the recorded time, and draws the same uuids and random numbers every time.
     """
 
@@ -137,6 +145,7 @@ class Changes(_Frozen):
     freeze: bool = False
     volatile: tuple[Volatile, ...] = ()
     tool_policy: ToolPolicies = ToolPolicies()
+    prices: dict[str, Price] = {}
 
     def __bool__(self) -> bool:
         return self != Changes()

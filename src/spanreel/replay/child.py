@@ -61,7 +61,7 @@ class _Sink:
 def _finish(replaying: replay, *, printed: bool) -> None:
     replaying.player.log(Event(Happening.ENDED, Subject.REPLAY))
     if printed:
-        report = judge(replaying.session, replaying.run, replaying.events)
+        report = judge(replaying.session, replaying.run, replaying.events, prices=replaying.changes.prices)
         sys.stderr.write(to_text(report) + "\n")
 
 

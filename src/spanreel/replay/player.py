@@ -182,6 +182,7 @@ class SessionPlayer:
             role.turns += operation.opens_turn
             if sent is not None:
                 role.asked += 1
+                role.live_model = sent.model
                 guard.know(self, sent.host)
                 self._log(Event(Happening.LIVE, Subject.MODEL, role.path, sent.model, role.asked, role.recorded_id))
                 return sent.request
@@ -221,6 +222,7 @@ class SessionPlayer:
                     Happening.ANSWERED,
                     Subject.MODEL,
                     role.path,
+                    role.live_model,
                     recorded_id=role.recorded_id,
                     tokens=tokens,
                     detail=said,

@@ -97,6 +97,11 @@ def _check_changes(changes: Changes, slots: Sequence[Slot]) -> None:
     Raises:
         ReplayRefused: an edit names no recorded call, or an override no recorded agent.
     """
+    for file in changes.tool_policy.sessions:
+        try:
+            load_sessions(file)
+        except SessionError as error:
+            raise ReplayRefused(f"tool_policy.sessions: {error}") from error
     if changes.freeze and not can_stop_the_clock():
         raise ReplayRefused("the clock cannot be frozen without time-machine: pip install 'spanreel[freeze]'")
     calls = {slot.call.id: slot for slot in slots}

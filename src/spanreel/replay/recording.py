@@ -214,6 +214,7 @@ class Recording:
 
     def __init__(self, session: Session, run: Run | None = None) -> None:
         self.session = session
+        self.whole = run is None
         roots = [run] if run is not None else session.roots()
         self.roots = [root for root in roots if not root.implicit]
         loose = [root for root in roots if root.implicit]

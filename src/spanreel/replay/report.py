@@ -8,7 +8,8 @@ import os
 from pathlib import Path
 
 from spanreel.model import Json
-from spanreel.replay.verdict import Count, Report
+from spanreel.replay.tallies import Count
+from spanreel.replay.verdict import Report
 
 SHOWN = 12
 """Reasons and notes that the lines for people hold of each kind; JSON has them all."""
@@ -50,6 +51,9 @@ def to_text(report: Report) -> str:
             f"  tokens    recorded {recorded['input_tokens']} in, {recorded['output_tokens']} out; "
             f"served {served['input_tokens']} in, {served['output_tokens']} out{_live(report)}"
         )
+    if report.cost is not None:
+        said = [f"{name} {usd:+.6f}" if name == "delta" else f"{name} {usd:.6f}" for name, usd in report.cost.items()]
+        lines.append(f"  cost      {', '.join(said)} US dollars")
     if report.uncompared:
         lines.append(f"  unseen    not whole in the recording, so not compared: {', '.join(report.uncompared)}")
     lines += _listed("live", report.live_tools)
@@ -69,7 +73,13 @@ def _counted(count: Count) -> str:
 
 def _live(report: Report) -> str:
     live = report.tokens["live"]
-    return f"; live {live['input_tokens']} in, {live['output_tokens']} out" if report.model_calls.live else ""
+    if not report.model_calls.live:
+        return ""
+    more = report.tokens["delta"]
+    return (
+        f"; live {live['input_tokens']} in, {live['output_tokens']} out "
+        f"({more['input_tokens']:+} in, {more['output_tokens']:+} out)"
+    )
 
 
 def _tiers(report: Report) -> str:

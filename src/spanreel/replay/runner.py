@@ -2,41 +2,26 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import os
-import signal
-import subprocess
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from spanreel.errors import NotIntercepted, ReplayFailed, ReplayRefused, ReplayStop
-from spanreel.launch import recorded_environment
-from spanreel.model import Json, Status
+from spanreel.errors import ReplayFailed, ReplayStop
+from spanreel.model import Json
 from spanreel.policy import Policy
 from spanreel.policy_file import find_policy
 from spanreel.replay import stage
 from spanreel.replay.changes import Changes, parse_changes, read_changes
-from spanreel.replay.entry import finish, load, remembered
-from spanreel.replay.events import Event, Happening, Subject, read_event
+from spanreel.replay.events import Event, Happening, Subject
 from spanreel.replay.placeholders import placeholders_of
 from spanreel.replay.player import SessionPlayer
 from spanreel.replay.preflight import check, doubts, find_run, find_session
-from spanreel.replay.recorded_input import call_again, recorded_arguments, recorded_input
-from spanreel.replay.report import to_text, write_json
+from spanreel.replay.recorded_input import recorded_arguments, recorded_input
+from spanreel.replay.report import to_text
 from spanreel.replay.verdict import Report, Verdict, judge
-from spanreel.session import Run, Session, split_address
+from spanreel.session import Session, split_address
 from spanreel.settings import (
-    REPLAY,
-    REPLAY_ALLOW,
-    REPLAY_CHANGES,
-    REPLAY_GUARD,
-    REPLAY_REPORT,
     REPLAY_SERVE_REDACTED,
-    RUN_INPUT,
 )
 
 LONGEST_INPUT = 100_000
@@ -136,7 +121,7 @@ class replay:  # noqa: N801 - used in `with`, where functions' names are expecte
         player = self.player
         player.close()
         stage.leave(player)
-        self.report = judge(self.session, self.run, player.events)
+        self.report = judge(self.session, self.run, player.events, prices=self.changes.prices)
         if error is not None and not only_stops(error):
             if self.report.verdict is not Verdict.PASS:
                 error.add_note(to_text(self.report))
@@ -163,156 +148,3 @@ def only_stops(error: BaseException) -> bool:
     if isinstance(error, BaseExceptionGroup):
         return all(only_stops(one) for one in error.exceptions)
     return isinstance(error, ReplayStop)
-
-
-# -- the command line ------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What ``spanreel replay`` was told: where the JSON report goes, what to call, which addresses may be reached.
-
-    ``serve_redacted``: answers that are redacted may be given. ``changes``: what becomes different.
-    """
-
-    report: str | None = None
-    entry: str | None = None
-    allow: tuple[str, ...] = ()
-    serve_redacted: bool = False
-    changes: Changes = field(default_factory=Changes)
-
-
-def replay_command(source: str, run: str | None, command: Sequence[str], options: Options) -> int:
-    """Replay a session with a command, or with an entry function; print the report; the exit code.
-
-    Raises:
-        ReplayRefused: refused before anything ran.
-        NotIntercepted: the command never loaded spanreel.
-    """
-    session = find_session(source)
-    chosen = find_run(session, run)
-    if options.report is not None and not (folder := Path(options.report).absolute().parent).is_dir():
-        raise ReplayRefused(f"cannot write the report to {options.report!r}: {str(folder)!r} is no folder")
-    check(session, chosen, options.changes, serve_redacted=options.serve_redacted)
-    placeholders_of(session)
-    if options.entry is not None:
-        report = play_entry(session, chosen, options)
-    else:
-        report = play_command(Path(source).resolve(), session, chosen, command, options)
-    if options.report is not None:
-        write_json(report, options.report)
-    print(to_text(report))  # noqa: T201 - the command's output
-    return report.exit_code
-
-
-def play_command(source: Path, session: Session, run: Run | None, command: Sequence[str], options: Options) -> Report:
-    """Run a command as a child process that replays, and judge by the events that it leaves behind."""
-    with tempfile.TemporaryDirectory(prefix="spanreel-replay-") as folder:
-        file = Path(folder) / "events.jsonl"
-        environment = {
-            **recorded_environment(os.environ),
-            REPLAY: str(source) + (f"#{run.id}" if run is not None else ""),
-            REPLAY_REPORT: str(file),
-            REPLAY_ALLOW: ",".join(options.allow),
-            REPLAY_SERVE_REDACTED: "1" if options.serve_redacted else "",
-            REPLAY_CHANGES: "",
-        }
-        if options.changes:
-            told = Path(folder) / "changes.json"
-            told.write_text(options.changes.model_dump_json(exclude_none=True), encoding="utf-8")
-            environment[REPLAY_CHANGES] = str(told)
-        environment.pop(REPLAY_GUARD, None)
-        first = run or next(iter(session.roots()), None)
-        asked = recorded_input(session, first) if first is not None else None
-        said = json.dumps(asked if options.changes.input is None else options.changes.input)
-        if len(said) <= LONGEST_INPUT:
-            environment[RUN_INPUT] = said
-        try:
-            code = subprocess.run(list(command), env=environment, check=False).returncode
-        except OSError as error:
-            raise ReplayRefused(f"cannot start {command[0]!r}: {error.strerror or error}") from error
-        events = _read_events(file)
-    if not events:
-        raise NotIntercepted(
-            f"{command[0]!r} {_ended(code)} and never loaded spanreel, so nothing was replayed; "
-            "it has to start a Python in which spanreel is installed, not isolated by -I, -E or -S"
-        )
-    return judge(session, run, events, _complaints(session, events, code))
-
-
-def play_entry(session: Session, run: Run | None, options: Options) -> Report:
-    """Call a function once for each root run with its recorded input, in this process.
-
-    Of one run of a conversation, those before it are played first: an agent may remember them.
-    """
-    memory: dict[Any, Any] = {}
-    notes: list[str] = []
-    for number, before in remembered(session, run):
-        try:
-            earlier = _play_in(session, before, options, memory)
-        except ReplayRefused as refused:
-            said = f"refused: {refused}"
-        else:
-            said = f"{earlier.verdict}: {earlier.reasons[0]}" if earlier.verdict is not Verdict.PASS else ""
-        if said and not notes:  # those after it cannot remember what it did not come to
-            notes.append(f"run {number}, played before it to be remembered: {said}")
-    report = _play_in(session, run, options, memory)
-    return dataclasses.replace(report, notes=(*report.notes, *notes))
-
-
-def _play_in(session: Session, run: Run | None, options: Options, memory: dict[Any, Any]) -> Report:
-    """Play with what agents have kept in ``memory``, and will keep there."""
-    chosen = run.id if run is not None else None
-    consent = options.serve_redacted
-    with replay(
-        session, run=chosen, changes=options.changes, check=False, allow=options.allow, serve_redacted=consent
-    ) as playing:
-        playing.player.memory = memory
-        try:
-            function = load(options.entry or "")
-            for root in [run] if run is not None else session.roots():
-                _call(playing, function, root)
-        except ReplayStop:
-            pass  # while it was imported
-    assert playing.report is not None
-    return playing.report
-
-
-def _call(playing: replay, function: Callable[..., Any], run: Run) -> None:
-    try:
-        finish(call_again(function, playing.session, run))
-    except BaseException as error:
-        if only_stops(error):
-            return
-        if isinstance(error, KeyboardInterrupt):
-            raise
-        if isinstance(error, SystemExit) and not error.code:
-            return  # the program's own good end is the function's; the report is still to come
-        recorded = run.error.type if run.error is not None else None
-        if recorded is None or recorded.rpartition(".")[2] != type(error).__qualname__.rpartition(".")[2]:
-            said = f"{type(error).__name__}: {error}"
-            playing.player.log(Event(Happening.RAISED, Subject.REPLAY, recorded_id=run.id, detail=said))
-
-
-def _read_events(file: Path) -> list[Event]:
-    """The events that a child has written; its last line may be cut off."""
-    if not file.exists():
-        return []
-    events = []
-    for line in file.read_bytes().split(b"\n"):
-        try:
-            events.append(read_event(line))
-        except ValueError:
-            continue
-    return events
-
-
-def _complaints(session: Session, events: Sequence[Event], code: int) -> list[str]:
-    """The command's own failing, where neither the replay nor the recording accounts for it."""
-    stopped = any(event.happening in (Happening.MISSED, Happening.REFUSED) for event in events)
-    expected = any(run.status is Status.ERROR for run in session.roots())
-    return [f"the command {_ended(code)}"] if code and not stopped and not expected else []
-
-
-def _ended(code: int) -> str:
-    return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"exited with {code}"

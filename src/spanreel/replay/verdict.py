@@ -9,12 +9,14 @@ from enum import StrEnum
 from typing import Final
 
 from spanreel.model import Json, Status
+from spanreel.replay.changes import Price
 from spanreel.replay.events import REWORDED, Event, Happening, Subject, describe
 from spanreel.replay.facts import Facts, gather
 from spanreel.replay.matching import Reason
 from spanreel.replay.mcp_requests import is_required
 from spanreel.replay.naming import name_of
 from spanreel.replay.recording import ModelSlot, Recording, Slot, ToolSlot
+from spanreel.replay.tallies import Count, cost, count, is_replaced, tokens
 from spanreel.session import Run, Session
 
 REPORT: Final = "spanreel.replay/1"
@@ -34,23 +36,6 @@ class Verdict(StrEnum):
     def exit_code(self) -> int:
         """What the command line ends with."""
         return {Verdict.PASS: 0, Verdict.FAIL: 1, Verdict.INCONCLUSIVE: 2, Verdict.NOT_INTERCEPTED: 4}[self]
-
-
-@dataclass(frozen=True, slots=True)
-class Count:
-    """Calls of one kind. ``not_reached`` are those of a run that was ended; ``covered`` are inside served tools.
-
-    ``live`` are calls that went to the model or the tool itself; ``replaced`` recorded ones in whose place they came.
-    """
-
-    recorded: int = 0
-    matched: int = 0
-    missed: int = 0
-    unused: int = 0
-    not_reached: int = 0
-    covered: int = 0
-    live: int = 0
-    replaced: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +74,8 @@ class Report:
     uncompared: Mapping[str, int]
     runs: tuple[RunOutcome, ...]
     tokens: Mapping[str, Mapping[str, int]]
+    cost: Mapping[str, float] | None = None
+    """US dollars, as far as they are known."""
     live_tools: tuple[str, ...] = ()
     """The tool calls that ran for real: each effect that the replay had on the world."""
     stale: tuple[str, ...] = ()
@@ -103,12 +90,18 @@ class Report:
         return self.verdict.exit_code
 
 
-def judge(session: Session, run: Run | None, events: Sequence[Event], complaints: Iterable[str] = ()) -> Report:
+def judge(
+    session: Session,
+    run: Run | None,
+    events: Sequence[Event],
+    complaints: Iterable[str] = (),
+    prices: Mapping[str, Price] | None = None,
+) -> Report:
     """The report of a replay; ``complaints`` are further reasons to fail (the command's own exit code)."""
     facts = gather(Recording(session, run), events)
     events = facts.events
     left = [slot for slot in facts.slots.values() if not (slot.spent or slot.covered)]
-    left = [slot for slot in left if not _is_replaced(facts, slot)]
+    left = [slot for slot in left if not is_replaced(facts, slot)]
     unused = [slot for slot in left if _required(slot) and facts.root(slot.run) not in facts.stopped]
     order = _order(facts)
     ambiguous = tuple(_sorted(facts.named(event.recorded_id or "") for event in facts.served if event.ambiguous))
@@ -158,8 +151,8 @@ def judge(session: Session, run: Run | None, events: Sequence[Event], complaints
         reasons=tuple(dict.fromkeys([*past, *failures, *doubts])),
         first_divergence=_first_divergence(events),
         misses=len(facts.misses),
-        model_calls=_count(facts, ModelSlot, Subject.MODEL, unused),
-        tool_calls=_count(facts, ToolSlot, Subject.TOOL, unused),
+        model_calls=count(facts, ModelSlot, Subject.MODEL, unused),
+        tool_calls=count(facts, ToolSlot, Subject.TOOL, unused),
         tiers=dict(sorted(Counter(event.tier for event in events if event.tier and event.attempt == 0).items())),
         unused=tuple(name_of(slot) for slot in unused),
         order=tuple(order),
@@ -167,7 +160,8 @@ def judge(session: Session, run: Run | None, events: Sequence[Event], complaints
         redacted=tuple(_sorted(facts.named(event.recorded_id or "") for event in facts.served if event.redacted)),
         uncompared=dict(sorted(uncompared.items())),
         runs=tuple(runs),
-        tokens=_tokens(facts),
+        tokens=tokens(facts),
+        cost=cost(facts, prices or {}),
         live_tools=tuple(describe(event) for event in facts.live_tools),
         stale=stale,
         changed=_changed(facts),
@@ -175,11 +169,6 @@ def judge(session: Session, run: Run | None, events: Sequence[Event], complaints
             dict.fromkeys(_sorted(event.detail or "" for event in events if event.happening is Happening.NOTED))
         ),
     )
-
-
-def _is_replaced(facts: Facts, slot: Slot) -> bool:
-    """Whether a live model was asked in the place of a recorded answer."""
-    return isinstance(slot, ModelSlot) and facts.root(slot.run) in facts.live
 
 
 def _changed(facts: Facts) -> tuple[str, ...]:
@@ -300,40 +289,6 @@ def _first_divergence(events: Sequence[Event]) -> Mapping[str, Json] | None:
                 "text": describe(event),
             }
     return None
-
-
-def _count(facts: Facts, kind: type[Slot], subject: Subject, unused: Sequence[Slot]) -> Count:
-    slots = [slot for slot in facts.slots.values() if isinstance(slot, kind)]
-    left = [slot for slot in slots if not (slot.spent or slot.covered)]
-    replaced = sum(1 for slot in left if _is_replaced(facts, slot))
-    idle = sum(1 for slot in unused if isinstance(slot, kind))
-    return Count(
-        recorded=len(slots),
-        matched=sum(1 for slot in slots if slot.spent),
-        missed=sum(1 for event in facts.misses if event.subject is subject),
-        unused=idle,
-        not_reached=len(left) - idle - replaced,
-        covered=sum(1 for slot in slots if slot.covered and not slot.spent),
-        live=sum(1 for event in facts.events if event.happening is Happening.LIVE and event.subject is subject),
-        replaced=replaced,
-    )
-
-
-def _tokens(facts: Facts) -> dict[str, dict[str, int]]:
-    models = [slot for slot in facts.slots.values() if isinstance(slot, ModelSlot)]
-    replayed = {
-        side: {
-            name: sum(getattr(slot.call.usage, name) or 0 for slot in chosen if slot.call.usage is not None)
-            for name in ("input_tokens", "output_tokens")
-        }
-        for side, chosen in (("recorded", models), ("served", [slot for slot in models if slot.spent]))
-    }
-    return {**replayed, "live": _live_tokens(facts)}
-
-
-def _live_tokens(facts: Facts) -> dict[str, int]:
-    said = [event.tokens for event in facts.events if event.happening is Happening.ANSWERED and event.tokens]
-    return {name: sum(tokens.get(name, 0) for tokens in said) for name in ("input_tokens", "output_tokens")}
 
 
 def _sorted(names: Iterable[str]) -> list[str]:
