@@ -6,6 +6,7 @@ ring; sessions of a tenant are changed by one at a time.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -48,9 +49,13 @@ def open_postgresql(url: str) -> DatabaseStore:
     return DatabaseStore(PostgresqlEngine(url))
 
 
+_ARRAY: Final = re.compile(r"\?(?=::\w+\[\])")
+
+
 @lru_cache(maxsize=1000)
 def _dialect(sql: str) -> str:
-    return sql.replace("?", "%s")
+    # Arrays in binary: as text, a body would be written as hex digits.
+    return _ARRAY.sub("%b", sql).replace("?", "%s")
 
 
 class PostgresqlRows:
