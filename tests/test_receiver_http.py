@@ -149,6 +149,7 @@ MATRIX: dict[str, tuple[dict[str, Any], int]] = {
         },
         413,
     ),
+    "json, ten million empty lists": ({"body": lambda: b"[" + b"[]," * 6_000_000 + b"[]]", "kind": JSON}, 413),
     "a hundred megabytes": ({"body": lambda: b"\0" * 100 * 2**20}, 413),
     "four million empty spans": (
         {"body": lambda: b"\x0a\x85\x80\x80\x04\x12\x80\x80\x80\x04" + b"\x12\0" * 2**22},

@@ -22,6 +22,7 @@ from spanreel_collector.otlp.parts import (
     Undecodable,
 )
 
+_MOST_CONTAINERS: Final = 1_000_000
 _LEVELS: Final[dict[Kept, tuple[tuple[str, str, Any], tuple[str, str, Any], tuple[str, str, Any]]]] = {
     "traces": (
         ("resourceSpans", "resource_spans", ResourceSpans),
@@ -71,6 +72,9 @@ def take_json_apart(data: bytes, signal: Kept, bounds: Bounds) -> Apart:
 
 
 def _parse(data: bytes) -> Any:
+    # Each takes many times its two bytes in memory.
+    if data.count(b"{") + data.count(b"[") > _MOST_CONTAINERS:
+        raise TooLarge(f"more than {_MOST_CONTAINERS} objects and lists in one request")
     try:
         return json_text.parse(data)
     except ValueError as error:

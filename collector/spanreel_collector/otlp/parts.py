@@ -77,7 +77,7 @@ class Apart:
 class Bounds:
     """How much is taken in one request: ``items``, resources and scopes of it, and faults that are listed."""
 
-    items: int = 200_000
+    items: int = 100_000
     groups: int = 20_000
     faults: int = 100
 

@@ -53,6 +53,7 @@ class Committer:
         self._waiting: deque[_Work] = deque()
         self._bytes = 0
         self._closed = False
+        self._failing = False
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="spanreel-commit", daemon=True)
 
@@ -120,7 +121,9 @@ class Committer:
         try:
             appended = self._append(segments, refusals)
         except StoreError as error:
-            LOG.warning("the store cannot write: %s", error)
+            if not self._failing:  # once, not for each request that comes meanwhile
+                LOG.warning("the store cannot write; senders are told to send again: %s", error)
+            self._failing = True
             for work in batch:
                 _fail(work, error)
         except Exception as error:  # whatever it is, each request gets an answer, and the thread lives on
@@ -131,6 +134,9 @@ class Committer:
             for work in batch:  # one may be the cause, and must not cost the others
                 self._commit([work])
         else:
+            if self._failing:
+                LOG.warning("the store writes again")
+            self._failing = False
             for work in batch:
                 # How many of one request were known already is not said of a group; the sum stands at the first.
                 work.done.set_result(appended)

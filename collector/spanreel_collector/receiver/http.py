@@ -16,14 +16,12 @@ from spanreel_collector.otlp.answers import Code, Form, Status, write_response, 
 from spanreel_collector.otlp.parts import TooLarge
 from spanreel_collector.receiver.bodies import ENCODINGS, UnknownEncoding
 from spanreel_collector.receiver.committing import QueueFull
-from spanreel_collector.receiver.receiving import Arrived, Receiver, Signal, accept, count, status_of
+from spanreel_collector.receiver.receiving import SLOTS, Arrived, Receiver, Signal, accept, count, status_of
 
 PATHS: Final[Mapping[str, Signal]] = {"/v1/traces": "traces", "/v1/logs": "logs", "/v1/metrics": "metrics"}
 """Where exporters send what."""
 _FORMS: Final[Mapping[str, Form]] = {"application/x-protobuf": "protobuf", "application/json": "json"}
 _KINDS: Final[Mapping[Form, str]] = {form: kind for kind, form in _FORMS.items()}
-_THREADS: Final = 2
-"""In which bodies are unpacked and taken apart, mostly by one at a time: more would only take memory."""
 _HTTP: Final[Mapping[Code, int]] = {
     Code.INVALID_ARGUMENT: 400,
     Code.UNAUTHENTICATED: 401,
@@ -95,7 +93,7 @@ class _Reading:
 
 def receiver_app(receiver: Receiver, access: Access) -> AsgiApp:
     """The application for `PATHS`; other paths it answers with 404."""
-    threads = ThreadPoolExecutor(_THREADS, "spanreel-intake")
+    threads = ThreadPoolExecutor(SLOTS, "spanreel-intake")
     door = _Door(receiver, access, _Reading(receiver.reading), threads)
 
     async def app(scope: AsgiScope, receive: Receive, send: Send) -> None:  # a function, which servers know what to ask

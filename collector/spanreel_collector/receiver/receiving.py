@@ -22,6 +22,8 @@ from spanreel_collector.stores.store import Appended, StoreError
 LOG: Final = logging.getLogger(__name__)
 
 Signal = Literal["traces", "logs", "metrics"]
+SLOTS: Final = 2
+"""Requests that are unpacked and taken apart at the same time, of both doors: more would only take memory."""
 RETRY_SECONDS: Final = 1
 """After which what could not be written may come again; senders add their own back-off."""
 
@@ -49,7 +51,7 @@ class Receiver:
     """What the doors share. ``metrics`` says whether metrics are accepted (and dropped), or refused as not found.
 
     ``body_seconds`` are given to a body to arrive, ``commit_seconds`` to a commit; ``reading`` bounds the bytes of all
-    bodies that arrive at the same time.
+    bodies that arrive at the same time, ``slots`` how many are taken apart at the same time.
     """
 
     committer: Committer
@@ -59,6 +61,7 @@ class Receiver:
     commit_seconds: float = 30.0
     reading: int = 256 * 1024 * 1024
     counts: Counts = field(default_factory=Counts)
+    slots: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(SLOTS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +92,10 @@ def accept(receiver: Receiver, arrived: Arrived) -> Accepted:
     """
     door = f"{arrived.signal} over {arrived.door}"
     try:
-        body = unpack(arrived.body, arrived.encoding, receiver.intake.limits.body)
-        taken = take(receiver.intake, Request(arrived.tenant, door, arrived.signal, arrived.form, body))
+        with receiver.slots:
+            body = unpack(arrived.body, arrived.encoding, receiver.intake.limits.body)
+            taken = take(receiver.intake, Request(arrived.tenant, door, arrived.signal, arrived.form, body))
+            del body
     except (Undecodable, TooLarge) as error:
         _note(receiver, arrived.tenant, door, str(error))
         raise
