@@ -23,13 +23,17 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 def encode(value: Any) -> str:
     """The value as compact JSON text. NaN and infinities become strings, bytes base64, objects their type's name."""
     try:
-        return pydantic_core.to_json(value, inf_nan_mode="strings", bytes_mode="base64", fallback=_marker).decode()
+        return _to_json(value).decode()
     except (ValueError, RecursionError):
         try:
             # ASCII only, so that a lone surrogate stands as its escape, which any UTF-8 channel lets pass.
             return json.dumps(_plain(value), separators=(",", ":"))
         except (ValueError, RecursionError):
             return json.dumps(_marker(value))
+
+
+def _to_json(value: Any) -> bytes:
+    return pydantic_core.to_json(value, inf_nan_mode="strings", bytes_mode="base64", fallback=_marker)
 
 
 class Listed(str):
@@ -42,7 +46,7 @@ class Listed(str):
 
 def encode_list(values: Iterable[Any]) -> Listed:
     """`encode` of a list, item by item."""
-    return listed(_text_of(value) if type(value) is Known else _remembered(encode(value)) for value in values)
+    return _list_of(tuple([_text_of(value) if type(value) is Known else _remembered(value) for value in values]))
 
 
 def _text_of(value: Known) -> Item:
@@ -51,12 +55,16 @@ def _text_of(value: Known) -> Item:
     return value.text
 
 
-def _remembered(text: str) -> Item:
-    """The item that had this text before, and what is known of it."""
-    found = _items.find(text)
+def _remembered(value: Any) -> Item:
+    """The text of the value: the very item that had it before, with what is known of that."""
+    try:
+        content = _to_json(value)
+    except (ValueError, RecursionError):
+        return item(encode(value))
+    found = _items.find(content)
     if found is None:
-        found = item(text)
-        _items.keep(found, found)
+        found = item(content.decode())
+        _items.keep(content, found)
     return found
 
 
@@ -92,7 +100,10 @@ def _is_long(value: Any) -> bool:
 
 def listed(texts: Iterable[str]) -> Listed:
     """The list of these JSON texts."""
-    items = tuple(text if type(text) is Item else item(text) for text in texts)
+    return _list_of(tuple([text if type(text) is Item else item(text) for text in texts]))
+
+
+def _list_of(items: tuple[Item, ...]) -> Listed:
     made = Listed(f"[{','.join(items)}]")
     made.items = items
     return made

@@ -67,11 +67,13 @@ class Memory(Generic[Value]):
 
     def find(self, content: str | bytes) -> Value | None:
         """What was kept for this content; None where there is nothing (any more)."""
-        with self._lock:
-            found = self._known.pop(content, None)
-            if found is not None:
-                self._known[content] = found  # last in the order: used last
-            return found
+        found = self._known.get(content)
+        # While there is room, the order in which entries go does not matter yet.
+        if found is not None and self._held * 2 > self._most:
+            with self._lock:
+                if self._known.pop(content, None) is not None:
+                    self._known[content] = found  # last in the order: used last
+        return found
 
     def keep(self, content: str | bytes, value: Value) -> None:
         """Keep a result, in the place of the longest unused; what is larger than a quarter of all is not kept."""
