@@ -21,7 +21,7 @@ import pytest
 import yaml
 
 from conftest import ROOT
-from otel_collector import Collector, collector
+from otel_collector import TOKEN, Collector, collector
 from otlp_lines import GENAI, request
 from postgres import Cluster, running_cluster
 from served import Service, served, sessions, spans_of
