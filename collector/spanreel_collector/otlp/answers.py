@@ -16,8 +16,8 @@ from google.rpc.status_pb2 import Status as StatusMessage
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
+from spanreel_collector.otlp.items import Kept
 from spanreel_collector.otlp.json_messages import write
-from spanreel_collector.otlp.parts import Kept
 from spanreel_collector.span import Fault
 
 Form = Literal["protobuf", "json"]

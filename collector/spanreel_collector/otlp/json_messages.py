@@ -17,8 +17,8 @@ from typing import Any, Final
 from google.protobuf.descriptor import FieldDescriptor as Kind
 from google.protobuf.message import Message
 
+from spanreel_collector.otlp.items import BadId
 from spanreel_collector.otlp.json_form import DEEPEST_VALUE
-from spanreel_collector.otlp.parts import BadId
 
 _IDS: Final = {"trace_id": 32, "span_id": 16, "parent_span_id": 16}
 """Fields that are written in hex, and how many digits they have."""
@@ -114,9 +114,9 @@ def _integer(name: str, value: Any, least: int, greatest: int) -> int:
     try:
         number = int(value)
     except (ValueError, OverflowError) as error:
-        raise ValueError(f"{name} {str(value)[:40]!r} is not a whole number") from error
+        raise ValueError(f"{name} is not a whole number") from error  # what it is may be a secret
     if not least <= number <= greatest:
-        raise ValueError(f"{name} {str(number)[:40]} is out of range")
+        raise ValueError(f"{name} is out of range")
     return number
 
 
@@ -127,7 +127,7 @@ def _real(name: str, value: Any) -> float:
     try:
         return float(value)
     except (ValueError, OverflowError) as error:
-        raise ValueError(f"{name} {str(value)[:40]!r} is not a number") from error
+        raise ValueError(f"{name} is not a number") from error
 
 
 def _identity(name: str, value: Any, digits: int) -> bytes:

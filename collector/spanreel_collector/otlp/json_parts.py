@@ -8,19 +8,9 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, ResourceLogs, ScopeL
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 
 from spanreel_collector import json_text
+from spanreel_collector.otlp.items import NAMES, READERS, Item, Kept, digest_of
 from spanreel_collector.otlp.json_messages import fill
-from spanreel_collector.otlp.parts import (
-    NAMES,
-    READERS,
-    Apart,
-    Bounds,
-    Gathering,
-    Item,
-    Kept,
-    Part,
-    TooLarge,
-    Undecodable,
-)
+from spanreel_collector.otlp.parts import Apart, Bounds, Gathering, Part, TooLarge, Undecodable
 
 _MOST_CONTAINERS: Final = 1_000_000
 _LEVELS: Final[dict[Kept, tuple[tuple[str, str, Any], tuple[str, str, Any], tuple[str, str, Any]]]] = {
@@ -66,8 +56,9 @@ def take_json_apart(data: bytes, signal: Kept, bounds: Bounds) -> Apart:
         groups += 1 + len(inner)
         if groups > bounds.groups:
             raise TooLarge(f"more than {bounds.groups} resources and scopes in one request")
+        within = digest_of(header)
         for position, scope in enumerate(inner):
-            _take_scope(gathering, scope, (signal, f"{place}, scope {position}"), header)
+            _take_scope(gathering, scope, (signal, f"{place}, scope {position}"), (header, within))
     return gathering.finish()
 
 
@@ -87,8 +78,8 @@ def _parse(data: bytes) -> Any:
         raise Undecodable(f"not JSON: {error}") from error
 
 
-def _take_scope(gathering: Gathering, scope: Any, where: tuple[Kept, str], resource: bytes) -> None:
-    signal, place = where
+def _take_scope(gathering: Gathering, scope: Any, where: tuple[Kept, str], under: tuple[bytes, bytes]) -> None:
+    (signal, place), (resource, within) = where, under
     _, scopes, contents = _LEVELS[signal]
     try:
         header = fill(scopes[2](), scope, contents[1]).SerializeToString()
@@ -97,11 +88,12 @@ def _take_scope(gathering: Gathering, scope: Any, where: tuple[Kept, str], resou
         gathering.refuse(place, error)
         return
     gathering.count(len(found))
+    read, digest = READERS[signal], digest_of(header, within)
     items: list[Item] = []
     for number, said in enumerate(found):
         try:
             data = fill(contents[2](), said).SerializeToString(deterministic=True)
-            items.append(READERS[signal](data, resource, header))
+            items.append(read(data, digest))
         except ValueError as error:
             gathering.refuse(f"{place}, {NAMES[signal]} {number}", error)
     gathering.add(Part(resource, header, tuple(items)))

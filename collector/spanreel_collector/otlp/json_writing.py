@@ -7,8 +7,8 @@ from typing import Any
 from opentelemetry.proto.logs.v1.logs_pb2 import LogsData
 from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 
+from spanreel_collector.otlp.items import Kept
 from spanreel_collector.otlp.json_messages import write
-from spanreel_collector.otlp.parts import Kept
 
 
 def write_json(data: bytes, signal: Kept) -> dict[str, Any]:

@@ -10,8 +10,9 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, ResourceLogs, ScopeL
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 
 from spanreel.model import Json
+from spanreel_collector.otlp.items import NAMES, READERS, Item, Kept, digest_of
 from spanreel_collector.otlp.json_messages import fill, write
-from spanreel_collector.otlp.parts import NAMES, READERS, Apart, Item, Kept, Part
+from spanreel_collector.otlp.parts import Apart, Part
 from spanreel_collector.span import Fault
 
 Change = Callable[[Json], Json]
@@ -24,24 +25,42 @@ MESSAGES: Final[dict[Kept, tuple[Any, Any, Any]]] = {
 
 def rewrite(apart: Apart, signal: Kept, change: Change) -> Apart:
     """The same parts, each resource, scope and item changed by itself. An item that cannot be is refused."""
-    resource_kind, scope_kind, item_kind = MESSAGES[signal]
-    resources: dict[int, bytes] = {}
+    _, _, kind = MESSAGES[signal]
+    headers: dict[int, tuple[bytes, bytes]] = {}
     parts: list[Part] = []
     faults: list[Fault] = []
     for part in apart.parts:
+        try:
+            resource, scope, under = _headers(part, signal, change, headers)
+        except ValueError as error:
+            faults += [_fault(signal, item, error) for item in part.items]
+            continue
         items: list[Item] = []
         for item in part.items:
             try:
-                if id(part.resource) not in resources:
-                    resources[id(part.resource)] = _change(part.resource, resource_kind, change)
-                resource, scope = resources[id(part.resource)], _change(part.scope, scope_kind, change)
-                items.append(READERS[signal](_change(item.data, item_kind, change), resource, scope))
+                items.append(READERS[signal](_change(item.data, kind, change), under))
             except ValueError as error:
-                faults.append(Fault(f"{NAMES[signal]} {item.identity[:8].hex()}", str(error)))
-        if items:
-            parts.append(Part(resource, scope, tuple(items)))
+                faults.append(_fault(signal, item, error))
+        parts.append(Part(resource, scope, tuple(items)))
     refused = apart.refused + len(faults)
     return replace(apart, parts=tuple(parts), faults=(*apart.faults, *faults), refused=refused)
+
+
+def _headers(
+    part: Part, signal: Kept, change: Change, known: dict[int, tuple[bytes, bytes]]
+) -> tuple[bytes, bytes, bytes]:
+    """A part's resource and scope, changed, and the digest of both; resources of several parts are changed once."""
+    resource_kind, scope_kind, _ = MESSAGES[signal]
+    if id(part.resource) not in known:
+        changed = _change(part.resource, resource_kind, change)
+        known[id(part.resource)] = changed, digest_of(changed)
+    resource, within = known[id(part.resource)]
+    scope = _change(part.scope, scope_kind, change)
+    return resource, scope, digest_of(scope, within)
+
+
+def _fault(signal: Kept, item: Item, error: ValueError) -> Fault:
+    return Fault(f"{NAMES[signal]} {item.identity[:8].hex()}", str(error))
 
 
 def _change(data: bytes, kind: Any, change: Change) -> bytes:

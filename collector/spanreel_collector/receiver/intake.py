@@ -12,8 +12,10 @@ import zstandard
 
 from spanreel.policy import Policy
 from spanreel_collector.otlp.answers import Form
+from spanreel_collector.otlp.grouping import group
+from spanreel_collector.otlp.items import NAMES, Kept
 from spanreel_collector.otlp.json_parts import take_json_apart
-from spanreel_collector.otlp.parts import NAMES, Apart, Bounds, Kept, TooLarge, group, take_apart
+from spanreel_collector.otlp.parts import Apart, Bounds, TooLarge, take_apart
 from spanreel_collector.receiver.placing import place_logs
 from spanreel_collector.receiver.redacting import redact_apart
 from spanreel_collector.span import Fault

@@ -9,7 +9,10 @@ from dataclasses import replace
 
 from spanreel_collector import dialects
 from spanreel_collector.otlp import read_message
-from spanreel_collector.otlp.parts import NO_TRACE, Apart, Item, Part, group
+from spanreel_collector.otlp.grouping import group
+from spanreel_collector.otlp.items import Item
+from spanreel_collector.otlp.parts import Apart, Part
+from spanreel_collector.stores.store import NO_TRACE
 
 
 def place_logs(apart: Apart) -> Apart:

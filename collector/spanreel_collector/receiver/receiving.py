@@ -12,7 +12,8 @@ from typing import Final, Literal
 
 from spanreel_collector.access import Denied
 from spanreel_collector.otlp.answers import Code, Form, Status
-from spanreel_collector.otlp.parts import Kept, TooLarge, Undecodable
+from spanreel_collector.otlp.items import Kept
+from spanreel_collector.otlp.parts import TooLarge, Undecodable
 from spanreel_collector.receiver.bodies import UnknownEncoding, unpack
 from spanreel_collector.receiver.committing import Committer, QueueFull
 from spanreel_collector.receiver.intake import Intake, Request, Taken, refuse, take

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from spanreel.policy import Policy
-from spanreel_collector.otlp.parts import Apart, Kept
+from spanreel_collector.otlp.items import Kept
+from spanreel_collector.otlp.parts import Apart
 from spanreel_collector.otlp.rewriting import rewrite
 from spanreel_collector.redact_traces import redact_request
 

@@ -1,0 +1,61 @@
+"""What was taken apart, put together again: an export request for each trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from spanreel_collector.otlp.items import Item
+from spanreel_collector.otlp.parts import Part, TooLarge
+from spanreel_collector.otlp.wire_format import write_field
+
+_RESOURCES: Final = 1
+_CONTENTS: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What a request holds of one trace, as an export request."""
+
+    trace: bytes
+    identities: tuple[bytes, ...]
+    body: bytes
+
+
+def group(parts: Sequence[Part], most: int) -> Iterator[Group]:
+    """A request for each trace; all of them together are at most so many bytes.
+
+    Raises:
+        TooLarge: they would be more, since each trace gets its resource and scope again.
+    """
+    traces: dict[bytes, list[tuple[Part, list[Item]]]] = {}
+    total = 0
+    for part in parts:
+        found: dict[bytes, list[Item]] = {}
+        for item in part.items:
+            found.setdefault(item.trace, []).append(item)
+        for trace, items in found.items():
+            traces.setdefault(trace, []).append((part, items))
+        total += len(found) * (len(part.resource) + len(part.scope)) + sum(len(item.data) for item in part.items)
+    if total > most:
+        raise TooLarge(f"{total} bytes with a resource and a scope for each trace; {most} are taken")
+    for trace, scopes in traces.items():
+        identities = tuple(item.identity for _, items in scopes for item in items)
+        yield Group(trace, identities, b"".join(_resources(scopes)))
+
+
+def _resources(scopes: Sequence[tuple[Part, list[Item]]]) -> Iterator[bytes]:
+    """The scopes of a trace under their resources, which stand together."""
+    pieces: list[bytes] = []
+    resource: bytes | None = None
+    for part, items in scopes:
+        if part.resource is not resource:
+            if resource is not None:
+                yield write_field(_RESOURCES, b"".join(pieces))
+            resource = part.resource
+            pieces = [resource]
+        contents = b"".join([write_field(_CONTENTS, item.data) for item in items])
+        pieces.append(write_field(_CONTENTS, part.scope + contents))
+    if resource is not None:
+        yield write_field(_RESOURCES, b"".join(pieces))
