@@ -113,11 +113,26 @@ def _judge_in(session: Session, number: int) -> Iterator[Obstacle]:
     # What others redacted looks alike, whatever it was; what we redacted has a placeholder of its own.
     foreign = session.origin == "imported" and session.redaction.policy is None
     lost = (*_LOST, Fidelity.REDACTED) if foreign else _LOST
-    for obstacle in _judge_run(session.runs[number], f"/runs/{number}", lost):
+    run, place = session.runs[number], f"/runs/{number}"
+    if session.origin == "imported" and _lacks_models(session, run):
+        yield Obstacle(
+            "no model call recorded",
+            place,
+            f"agent {run.agent.name!r} called tools, and no call of its model was recorded: nothing can answer it",
+            _MODELS,
+        )
+    for obstacle in _judge_run(run, place, lost):
         if session.origin == "imported" and obstacle.remedy in _THEIRS:
             yield replace(obstacle, remedy=_THEIRS[obstacle.remedy])
         else:
             yield obstacle
+
+
+def _lacks_models(session: Session, run: Run) -> bool:
+    """Whether a recorder that knows agents and tools only has left out the calls of an agent's model."""
+    if run.agent.name is None or not any(call.executed for call in run.tool_calls()):
+        return False
+    return not any(True for _, one in _inside(session, run) for _ in one.model_calls())
 
 
 def _forecast(call: ModelCall | ToolCall, place: str, obstacles: list[Obstacle]) -> Forecast:

@@ -83,7 +83,9 @@ def write_run(draft: Draft, place: Place, tables: Tables, runs_of_tools: dict[st
         agent=agent_info(record.agent) if record else AgentInfo(),
         implicit=record is None,
         sees_tools=record is not None and record.sees_tools,
-        draws=[Draws(kind=one.kind, site=one.site, values=list(one.values)) for one in record.draws] if record else [],
+        draws=[Draws(kind=one.kind, site=one.site, values=list(one.values)) for one in record.draws]
+        if record and record.draws
+        else None,
         entrypoint=_entrypoint(draft),
         result=json_text.plain(record.result) if record else None,
         status=status,

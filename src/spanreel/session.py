@@ -203,7 +203,7 @@ class Run(Document):
     agent: AgentInfo = Field(default_factory=AgentInfo)
     implicit: bool = False
     sees_tools: bool = False
-    draws: list[Draws] = Field(default_factory=list)
+    draws: list[Draws] | None = None
     entrypoint: Entrypoint | None = None
     input: list[int] = Field(default_factory=list)
     output: list[int] = Field(default_factory=list)

@@ -206,7 +206,7 @@ def _run_record(run: Run, asked: tuple[Message, ...], answered: tuple[Message, .
         status=Status.OK if run.status is Status.UNFINISHED else run.status,
         error=_error(run.error),
         sees_tools=run.sees_tools,
-        draws=tuple(Draw(one.kind, one.site, tuple(one.values)) for one in run.draws),
+        draws=tuple(Draw(one.kind, one.site, tuple(one.values)) for one in run.draws or ()),
         fidelity=run.fidelity,
     )
 

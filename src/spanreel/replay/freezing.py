@@ -30,7 +30,7 @@ class Frozen:
         name = run.id if run is not None else ""
         number = self._drawn[name, kind, site]
         self._drawn[name, kind, site] += 1
-        for draws in run.draws if run is not None else ():
+        for draws in (run.draws or ()) if run is not None else ():
             if (draws.kind, draws.site) == (kind, site) and number < len(draws.values):
                 value = draws.values[number]
                 if _is_one(kind, value):

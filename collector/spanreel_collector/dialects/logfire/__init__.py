@@ -12,7 +12,7 @@ from spanreel import conventions as names
 from spanreel.model import Answer, ErrorCategory, Fidelity, ModelRecord, Operation, Record, Usage
 from spanreel_collector.dialects import genai_spans, values
 from spanreel_collector.dialects.content import bodies, messages, tokens
-from spanreel_collector.dialects.logfire import agents
+from spanreel_collector.dialects.logfire import agents, functions
 from spanreel_collector.span import Attributes, RawLog, RawSpan
 
 NAME = "logfire"
@@ -64,7 +64,7 @@ def gather(spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> tuple[list[RawSp
         for span in spans
         if not span.name.startswith(_STREAMED) or not speaks(span) or span.span_id in left
     ]
-    return agents.mark_runs(kept), list(logs)
+    return functions.mark_tools(agents.mark_runs(kept)), list(logs)
 
 
 def trace_of(_log: RawLog) -> str | None:
