@@ -27,7 +27,7 @@ COMPILE = UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: .venv/installed ## record an agent, convert, show, replay it: PASS, then FAIL with what changed
+demo: .venv/installed ## record an agent into the service, show, replay it: PASS, then FAIL with what changed
 	@$(BIN)/python examples/demo.py
 
 test: .venv/installed lint test-environments ## everything, as CI runs it

@@ -1,22 +1,33 @@
-"""`make demo`: record an agent, convert its trace, show it, replay it unchanged, change its instructions, replay again.
+"""`make demo`: record an agent into the service, look at its session, replay it unchanged, and with other instructions.
 
-Everything runs on this machine: a scripted model stands in for the provider, and the traces go to a file. No key.
+Everything runs on this machine: a scripted model stands in for the provider, and the service keeps what it gets in a
+file of ./demo-out. No key. A person at a terminal gets the address of the page at the end; without one, it just ends.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import signal
+import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
+
+import httpx
 
 from spanreel import testing
 from spanreel.model import Request
 
 HERE = Path(__file__).resolve().parent
 AGENT = HERE / "refund_agent.py"
+PORT = 4318
+PATIENCE = 60
+REDACTION_KEY = "SPANREEL_REDACTION_KEY"
 
 
 def care(request: Request) -> testing.Scripted:
@@ -29,14 +40,90 @@ def care(request: Request) -> testing.Scripted:
     return testing.text("Order 17 was late. I have paid 12.5 back to you.")
 
 
-def run(title: str, command: list[str], environment: Mapping[str, str]) -> int:
-    """Run one command of the demo, shown as a person would type it."""
+def say(title: str, command: list[str]) -> None:
+    """A step, and the command as a person would type it."""
     shown = " ".join(f"'{word}'" if " " in word else word for word in command)
     print(f"\n\033[1m{title}\033[0m\n$ {shown}" if sys.stdout.isatty() else f"\n{title}\n$ {shown}", flush=True)
-    spanreel, *words = command
-    start = [sys.executable, "-m", spanreel] if spanreel == "spanreel" else [spanreel]
-    words = [sys.executable if word == "python" else word for word in words]
-    return subprocess.run([*start, *words], env=dict(environment), check=False).returncode
+
+
+def start(command: list[str]) -> list[str]:
+    """What a command of ours is with this Python."""
+    return [sys.executable, "-m", *command] if command[0] == "spanreel" else command
+
+
+def run(title: str, command: list[str], environment: Mapping[str, str]) -> int:
+    """Run one command of the demo."""
+    say(title, command)
+    words = [sys.executable if word == "python" else word for word in start(command)]
+    return subprocess.run(words, env=dict(environment), check=False).returncode
+
+
+@contextlib.contextmanager
+def service(environment: Mapping[str, str]) -> Iterator[str]:
+    """The service with a store in this folder; its address, once it is ready."""
+    port = free_port()
+    command = ["spanreel", "serve", "--store", "sqlite:///spanreel.db", "--http", f"127.0.0.1:{port}", "--grpc", "off"]
+    say("1. Serve: receives traces, keeps them, makes sessions of them", command)
+    # Behind the terminal's back: Ctrl-C is for us, who end it.
+    process = subprocess.Popen(start(command), env=dict(environment), start_new_session=True)
+    try:
+        address = f"http://127.0.0.1:{port}"
+        wait_for(f"{address}/readyz", lambda said: True, process)
+        yield address
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait()
+
+
+def free_port() -> int:
+    """The port of OTLP over HTTP, or another where somebody has it."""
+    for port in (PORT, 0):
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)) as asked:
+            return int(asked.getsockname()[1])
+    raise SystemExit("no port of this machine is free")
+
+
+def wait_for(url: str, holds: Callable[[Any], bool], process: subprocess.Popen[bytes] | None = None) -> Any:
+    """What a URL says once it is what is waited for."""
+    for _ in range(PATIENCE * 10):
+        if process is not None and process.poll() is not None:
+            raise SystemExit("the service did not start")
+        with contextlib.suppress(httpx.TransportError):
+            answer = httpx.get(url, trust_env=False)
+            if answer.is_success and holds(answer.json()):
+                return answer.json()
+        time.sleep(0.1)
+    raise SystemExit(f"{url} does not say what is waited for")
+
+
+def demonstrate(address: str, environment: dict[str, str]) -> tuple[int, ...]:
+    """Record, look, replay twice; what each step ended with."""
+    with testing.ScriptedProvider(care) as provider:
+        recorded = run(
+            "2. Record: the agent as it is, its spans sent there",
+            ["spanreel", "run", "--", "python", AGENT.name],
+            {
+                **environment,
+                "OPENAI_BASE_URL": provider.base_url,
+                "OPENAI_API_KEY": "sk-demo",
+                "OTEL_EXPORTER_OTLP_ENDPOINT": address,
+                "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf",
+            },
+        )
+    wait_for(f"{address}/api/v1/size", lambda size: size["sessions"] > 0 and size["pending"] == 0)
+    (session,) = httpx.get(f"{address}/api/v1/sessions", trust_env=False).json()["sessions"]
+    url = f"{address}/api/v1/sessions/{session['id']}"
+    say("3. Its trace has become a session", ["curl", url, "--output", "session.json"])
+    Path("session.json").write_bytes(httpx.get(url, trust_env=False).content)
+    shown = run("4. Look at it", ["spanreel", "show", "session.json"], environment)
+    replay = ["spanreel", "replay", url, "--post-report", "--", "python", AGENT.name]
+    unchanged = run("5. Replay it: the same code, no model, no network, no side effect", replay, environment)
+    changed = run(
+        "6. Change the instructions and replay again",
+        replay,
+        {**environment, "INSTRUCTIONS": "You care for customers of a book shop. Never refund."},
+    )
+    return recorded, shown, unchanged, changed
 
 
 def main() -> int:
@@ -47,41 +134,21 @@ def main() -> int:
     shutil.copy(AGENT, out / AGENT.name)
     os.chdir(out)
     ledger = Path("ledger.txt")
-    with testing.ScriptedProvider(care) as provider:
-        environment = {
-            **os.environ,
-            "OPENAI_BASE_URL": provider.base_url,
-            "OPENAI_API_KEY": "sk-demo",
-            "OPENAI_AGENTS_DISABLE_TRACING": "1",
-            "LEDGER": str(ledger),
-        }
-        recorded = run(
-            "1. Record: the agent as it is, its spans as OTLP in a file",
-            ["spanreel", "run", "--", "python", AGENT.name],
-            {**environment, "SPANREEL_FILE": "traces.jsonl"},
-        )
-    environment.pop("OPENAI_BASE_URL")
-    environment.pop("OPENAI_API_KEY")
-    converted = run(
-        "2. Convert the trace into a session",
-        ["spanreel", "convert", "traces.jsonl", "--out", "session.json"],
-        environment,
-    )
-    shown = run("3. Look at it", ["spanreel", "show", "session.json"], environment)
-    unchanged = run(
-        "4. Replay it: the same code, no model, no network, no side effect",
-        ["spanreel", "replay", "session.json", "--", "python", AGENT.name],
-        environment,
-    )
-    changed = run(
-        "5. Change the instructions and replay again",
-        ["spanreel", "replay", "session.json", "--", "python", AGENT.name],
-        {**environment, "INSTRUCTIONS": "You care for customers of a book shop. Never refund."},
-    )
-    payments = ledger.read_text().splitlines() if ledger.exists() else []
-    print(f"\nThe ledger holds {len(payments)} payment(s): the refund happened once, in step 1.")
-    fine = (recorded, converted, shown, unchanged, changed, len(payments)) == (0, 0, 0, 0, 1, 1)
-    print("All as it should be: PASS unchanged, FAIL with the reason once changed." if fine else "Not as it should be.")
+    # A world of its own: no token, endpoint or model of the person who runs it.
+    foreign = tuple(name for name in os.environ if name.startswith(("OPENAI_", "OTEL_", "SPANREEL_")))
+    kept = {name: value for name, value in os.environ.items() if name not in foreign or name == REDACTION_KEY}
+    environment = {**kept, "OPENAI_AGENTS_DISABLE_TRACING": "1", "LEDGER": str(ledger)}
+    with service(environment) as address:
+        ended = demonstrate(address, environment)
+        payments = ledger.read_text().splitlines() if ledger.exists() else []
+        print(f"\nThe ledger holds {len(payments)} payment(s): the refund happened once, in step 2.")
+        fine = (*ended, len(payments)) == (0, 0, 0, 1, 1)
+        said = "All as it should be: PASS unchanged, FAIL with the reason once changed."
+        print(said if fine else "Not as it should be.", flush=True)
+        if sys.stdin.isatty() and sys.stdout.isatty() and not os.environ.get("CI"):
+            print(f"\nThe session and both replays are at {address}/ (Ctrl-C ends it)", flush=True)
+            with contextlib.suppress(KeyboardInterrupt):
+                signal.pause()
     return 0 if fine else 1
 
 

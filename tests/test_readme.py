@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import pty
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import httpx
 import pytest
 
 from conftest import ROOT
@@ -80,6 +83,33 @@ def test_the_demo_ends_well_and_says_what_the_readme_shows(tmp_path: Path) -> No
     assert "FAIL: model call 1 of root diverged at /messages/0/parts/0/content" in said
 
 
+@pytest.mark.slow
+def test_the_demo_ends_with_the_address_of_the_page_at_a_terminal(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    environment = {name: value for name, value in os.environ.items() if name != "CI"}
+    command = [sys.executable, str(ROOT / "examples" / "demo.py")]
+    process = subprocess.Popen(command, cwd=tmp_path, env=environment, stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    said = b""
+    try:
+        while (found := re.search(rb"are at (http://127\.0\.0\.1:\d+/)", said)) is None:
+            said += os.read(ours, 65536)
+        address = found.group(1).decode()
+        (session,) = httpx.get(f"{address}api/v1/sessions", trust_env=False).json()["sessions"]
+        assert session["agents"] == ["care"]
+        reports = httpx.get(f"{address}api/v1/sessions/{session['id']}/reports", trust_env=False).json()
+        assert sorted(report["verdict"] for report in reports) == ["FAIL", "PASS"]
+        assert httpx.get(address, trust_env=False, follow_redirects=True).is_success
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(address, trust_env=False)
+
+
 def test_every_variable_of_ours_that_is_named_exists() -> None:
     known = {value for home in (settings, keyring) for value in vars(home).values() if isinstance(value, str)}
     assert set(re.findall(r"SPANREEL_[A-Z_]+", README)) <= known
@@ -88,8 +118,8 @@ def test_every_variable_of_ours_that_is_named_exists() -> None:
 def test_every_command_that_is_shown_exists_with_its_options() -> None:
     consoles = "\n".join(re.findall(r"^```console\n(.*?)^```", README, re.MULTILINE | re.DOTALL))
     shown = re.findall(r"^(?:\$ )?(?:[A-Z_]+=\S+ |INSTRUCTIONS='.*?' )?spanreel (\w+)(.*)$", consoles, re.MULTILINE)
-    assert {command for command, _ in shown} == {"run", "convert", "replay", "show"}
+    assert {command for command, _ in shown} == {"run", "serve", "convert", "replay", "show"}
     for command, rest in shown:
         told = run(ROOT, "spanreel", command, "--help")
-        for option in re.findall(r"(--\w[\w-]*)", rest.partition(" -- ")[0]):
+        for option in re.findall(r"(--\w[\w-]*)", rest.partition(" -- ")[0].partition(" # ")[0]):
             assert option in told
