@@ -10,7 +10,15 @@ from itertools import groupby
 from typing import Any, Final, Protocol
 
 from spanreel_collector.stores import moving, saving
-from spanreel_collector.stores.finding import Conditions, add_conditions, asked_facets, find_sql, write_cursor
+from spanreel_collector.stores.finding import (
+    Conditions,
+    add_columns,
+    add_facets,
+    asked_facets,
+    asked_ranges,
+    find_sql,
+    write_cursor,
+)
 from spanreel_collector.stores.rows import (
     FACETS,
     Rows,
@@ -75,6 +83,9 @@ class Engine(saving.Database, moving.Movable, Protocol):
 
     skip_claimed: str
     """What keeps a claim from waiting for another, at the end of its query."""
+
+    sign: str
+    """See `Conditions`."""
 
     def add_words(self, rows: Rows, conditions: Conditions, words: Sequence[str]) -> None:
         """Ask for sessions with all these words, the last perhaps not whole; few of them make the conditions rare."""
@@ -204,18 +215,24 @@ class DatabaseStore:
         words = split_words(wanted.text or "")
         if wanted.text and not words and not wanted.text.isspace():
             return Page((), None)
-        conditions = Conditions(tenant)
+        conditions = Conditions(tenant, self.engine.sign)
         with self.engine.reading() as rows:
-            for facet in asked_facets(wanted):
-                conditions.rare |= self._facet_count(rows, tenant, facet) <= RARE
+            counts = {facet: self._facet_count(rows, tenant, facet) for facet in asked_facets(wanted)}
+            add_facets(conditions, counts, RARE)
             if words:
                 self.engine.add_words(rows, conditions, words)
-            add_conditions(conditions, wanted)
+            add_columns(conditions, wanted)
+            conditions.rare |= any(self._few(rows, tenant, *asked) for asked in asked_ranges(wanted))
             found = rows.all(*find_sql(conditions, order, max(limit, 1), cursor))
         shown = found[: max(limit, 1)]
         more = len(found) > len(shown)
         sessions = tuple(read_summary(summary) for summary, _, _ in shown)
         return Page(sessions, write_cursor(order, *shown[-1][1:]) if more else None)
+
+    def _few(self, rows: Rows, tenant: str, condition: str, values: Sequence[Any]) -> bool:
+        sql = f"SELECT COUNT(*) FROM (SELECT 1 FROM session s WHERE s.tenant = ? AND {condition} LIMIT ?) few"
+        ((count,),) = rows.all(sql, (tenant, *values, RARE + 1))
+        return bool(count <= RARE)
 
     def _facet_count(self, rows: Rows, tenant: str, facet: tuple[str, str]) -> int:
         sql = "SELECT sessions FROM facet_count WHERE tenant = ? AND kind = ? AND value = ?"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -17,21 +18,23 @@ _BY: Final[dict[Order, str]] = {
     "tokens": "by_tokens",
     "cost": "by_cost",
 }
-_FACETS: Final = ("agent", "version", "model", "tool", "tag")
-_COLUMNS: Final = (("origin", "origin"), ("status", "status"), ("key", "key"), ("user", "user_id"))
+_FACETS: Final = ("agent", "version", "model", "tool", "tag", "origin", "status")
+_COLUMNS: Final = (("key", "key"), ("user", "user_id"), ("baseline", "baseline"))
 
 
 @dataclass(slots=True)
 class Conditions:
-    """The conditions of a query, and their values; ``rare`` where few sessions fit, so that these are looked up."""
+    """The conditions of a query, and their values.
+
+    ``rare`` where few sessions fit one of them, so that these are looked up and sorted. ``sign`` is what keeps a
+    database from using an index for the column behind it, where it does not find out by itself.
+    """
 
     tenant: str
+    sign: str
     rare: bool = False
-    sql: list[str] = field(default_factory=lambda: ["s.tenant = ?"])
+    sql: list[str] = field(default_factory=list)
     values: list[Any] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.values.append(self.tenant)
 
     def add(self, sql: str, *values: Any) -> None:
         """One more condition."""
@@ -45,31 +48,46 @@ def asked_facets(wanted: Filter) -> list[tuple[str, str]]:
     return [(kind, key_of(value)) for kind, value in asked if value is not None]
 
 
-def add_conditions(conditions: Conditions, wanted: Filter) -> None:
-    """All of a filter but its text, which each database has its own way for."""
-    for kind, value in asked_facets(wanted):
+def asked_ranges(wanted: Filter) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """The ranges that a filter asks for, as conditions and their values. Whoever asks, asks for what is known."""
+    if wanted.since is not None:
+        yield "s.by_started >= ?", (max(wanted.since, LEAST + 1),)
+    if wanted.until is not None:
+        yield "s.by_started < ? AND s.by_started > ?", (wanted.until, LEAST)
+    if wanted.least_tokens is not None:
+        yield "s.by_tokens >= ?", (max(wanted.least_tokens, 0),)
+    if wanted.most_tokens is not None:
+        yield "s.by_tokens <= ? AND s.by_tokens >= 0", (wanted.most_tokens,)
+    if wanted.least_cost is not None:
+        yield "s.by_cost >= ?", (max(float(wanted.least_cost), 0.0),)
+    if wanted.most_cost is not None:
+        yield "s.by_cost <= ? AND s.by_cost >= 0", (float(wanted.most_cost),)
+
+
+def add_facets(conditions: Conditions, counts: Mapping[tuple[str, str], int], rare: int) -> None:
+    """Ask for facets, of which so many sessions have each; the rarest is looked up where it is rare."""
+    rarest = min(counts, key=lambda facet: counts[facet], default=None)
+    for facet in counts:
         one = "SELECT f.session FROM facet f WHERE f.tenant = ? AND f.kind = ? AND f.value = ?"
-        if conditions.rare:
-            conditions.add(f"s.number IN ({one})", conditions.tenant, kind, value)
+        if facet == rarest and counts[facet] <= rare:
+            conditions.rare = True
+            conditions.add(f"s.number IN ({one})", conditions.tenant, *facet)
+        elif facet[0] in ("origin", "status"):
+            conditions.add(f"s.{facet[0]} = ?", facet[1])
         else:
-            conditions.add(f"EXISTS ({one} AND f.session = s.number)", conditions.tenant, kind, value)
-    for name, column in (*_COLUMNS, ("baseline", "baseline")):
+            conditions.add(f"EXISTS ({one} AND f.session = s.number)", conditions.tenant, *facet)
+
+
+def add_columns(conditions: Conditions, wanted: Filter) -> None:
+    """Ask for what stands in a session itself."""
+    for name, column in _COLUMNS:
         if (value := getattr(wanted, name)) is not None:
+            conditions.rare = True  # a key, a user, a baseline: few sessions have the same, and there is an index
             conditions.add(f"s.{column} = ?", key_of(value))
     if wanted.eligible is not None:
         conditions.add("s.eligible = ?", int(wanted.eligible))
-    if wanted.since is not None:
-        conditions.add("s.by_started >= ?", max(wanted.since, LEAST + 1))
-    if wanted.until is not None:
-        conditions.add("s.by_started < ? AND s.by_started > ?", wanted.until, LEAST)
-    if wanted.least_tokens is not None:
-        conditions.add("s.by_tokens >= ?", max(wanted.least_tokens, 0))
-    if wanted.most_tokens is not None:
-        conditions.add("s.by_tokens <= ? AND s.by_tokens >= 0", wanted.most_tokens)
-    if wanted.least_cost is not None:
-        conditions.add("s.by_cost >= ?", max(float(wanted.least_cost), 0.0))
-    if wanted.most_cost is not None:
-        conditions.add("s.by_cost <= ? AND s.by_cost >= 0", float(wanted.most_cost))
+    for sql, values in asked_ranges(wanted):
+        conditions.add(sql, *values)
 
 
 def find_sql(conditions: Conditions, order: Order, limit: int, cursor: str | None) -> tuple[str, list[Any]]:
@@ -80,13 +98,15 @@ def find_sql(conditions: Conditions, order: Order, limit: int, cursor: str | Non
     """
     if order not in _BY:
         raise ValueError(f"no order {order!r}; there are {', '.join(_BY)}")
-    # A sign before the column keeps a database from walking the whole order for a few sessions.
-    by = f"{'+' if conditions.rare else ''}s.{_BY[order]}"
+    # Walking the whole order for a few sessions takes longer than sorting these.
+    by = f"{conditions.sign if conditions.rare else ''}s.{_BY[order]}"
     if cursor is not None:
         conditions.add(f"({by}, s.id) < (?, ?)", *_read_cursor(order, cursor))
-    where = " AND ".join(conditions.sql)
+    # Looked up by number, a session's tenant is only compared: by its index all of the tenant would be read.
+    tenant = f"{conditions.sign if any('s.number IN' in one[:11] for one in conditions.sql) else ''}s.tenant = ?"
+    where = " AND ".join((tenant, *conditions.sql))
     sql = f"SELECT s.summary, s.{_BY[order]}, s.id FROM session s WHERE {where} ORDER BY {by} DESC, s.id DESC LIMIT ?"
-    return sql, [*conditions.values, limit + 1]
+    return sql, [conditions.tenant, *conditions.values, limit + 1]
 
 
 def write_cursor(order: Order, value: float, session: str) -> str:

@@ -86,6 +86,7 @@ class PostgresqlRows:
 class PostgresqlEngine:
     """The `Engine` on a database: its connections, and what is PostgreSQL's own."""
 
+    sign = ""
     skip_claimed = "FOR UPDATE SKIP LOCKED"
     words_sql = "array_to_string(tsvector_to_array(words), ' ')"
 

@@ -66,6 +66,7 @@ class SqliteRows:
 class SqliteEngine:
     """The `Engine` on a file: its connections, and what is SQLite's own."""
 
+    sign = "+"
     skip_claimed = ""
     words_sql = "(SELECT words FROM session_words WHERE session_words.session = session.number)"
 
@@ -238,10 +239,13 @@ class SqliteEngine:
     def add_words(self, rows: Rows, conditions: Conditions, words: Sequence[str]) -> None:
         """See `Engine`. Words are letters and digits, so that they mean nothing to the query language in quotes."""
         query = " AND ".join(f'"{word}"' for word in words) + "*"
-        counted = "SELECT COUNT(*) FROM (SELECT rowid FROM word WHERE word MATCH ? LIMIT ?)"
-        rare = rows.all(counted, (query, RARE + 1))[0][0] <= RARE
-        conditions.rare |= rare
-        conditions.add(f"{'' if rare else '+'}s.number IN (SELECT rowid FROM word WHERE word MATCH ?)", query)
+        matching = "SELECT rowid FROM word WHERE word MATCH ?"
+        numbers = [number for (number,) in rows.all(f"{matching} LIMIT ?", (query, RARE + 1))]
+        if len(numbers) <= RARE:
+            conditions.rare = True
+            conditions.add(f"s.number IN {places(numbers)}", *numbers)
+        else:
+            conditions.add(f"+s.number IN ({matching})", query)
 
     # -- the disk ------------------------------------------------------------------------------------------------------
 
@@ -301,7 +305,8 @@ class SqliteEngine:
         free = 1
         while free:
             with self._lock, self._telling():
-                self._writer.execute("PRAGMA incremental_vacuum(1000)").fetchall()
+                # A step a page: `execute` takes only the first of a statement that has steps and no columns.
+                self._writer.executescript("PRAGMA incremental_vacuum(1000)")
                 before, free = free, self._writer.execute("PRAGMA freelist_count").fetchone()[0]
                 if free == before:
                     break

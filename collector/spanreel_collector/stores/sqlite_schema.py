@@ -104,7 +104,7 @@ CREATE INDEX refusal_tenant ON refusal (tenant, number);
 CREATE TABLE probe (number INTEGER PRIMARY KEY, at INTEGER NOT NULL);
 
 -- What is searched: an index that stores no text. To be removed from it a text has to be named: it is in session_words.
-CREATE VIRTUAL TABLE word USING fts5 (words, content='', columnsize=0, detail=none, tokenize='ascii');
+CREATE VIRTUAL TABLE word USING fts5 (words, content='', columnsize=0, detail=none, prefix='1 2 3', tokenize='ascii');
 CREATE TABLE session_words (
     session INTEGER PRIMARY KEY REFERENCES session (number), words BLOB NOT NULL
 );
