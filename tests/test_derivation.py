@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import threading
 from dataclasses import replace
-from multiprocessing import active_children
 from pathlib import Path
 from typing import Any
 
@@ -138,7 +136,12 @@ def test_logs_of_no_known_dialect_and_no_trace_are_kept_and_cost_nothing(tmp_pat
     store = open_at(tmp_path)
     record = {"timeUnixNano": "1", "body": {"stringValue": "hello"}}
     jobs: list[Job] = []
-    derivation = Derivation(store, lambda job: jobs.append(job) or retell(job), lambda *_: None, 0)
+
+    def watched(job: Job) -> Told:
+        jobs.append(job)
+        return retell(job)
+
+    derivation = Derivation(store, watched, lambda *_: None, 0)
     for number in range(3):
         logs = {"resourceLogs": [{"scopeLogs": [{"logRecords": [{**record, "timeUnixNano": str(number)}]}]}]}
         send(store, logs)
@@ -265,8 +268,8 @@ def test_a_workshop_that_hangs_or_dies_is_another_at_the_next_job(tmp_path: Path
     impatient = Workshop(0.5)
     with pytest.raises(Unmade, match="not done after"):
         impatient.make(replace(job, path=str(fifo)))
-    killed = threading.Timer(1.0, lambda: [os.kill(child.pid or 0, signal.SIGKILL) for child in active_children()])
-    killed.start()
+    assert workshop.process is not None
+    threading.Timer(1.0, workshop.process.kill).start()
     with pytest.raises(Unmade, match="ended with -9"):
         workshop.make(replace(job, path=str(fifo)))
     assert workshop.make(replace(job, path=str(empty))) == Told(())
