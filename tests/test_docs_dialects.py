@@ -38,7 +38,8 @@ def row(name: str, account: Account) -> str:
 
 
 def table() -> str:
-    dumps = sorted((*GOLDEN.glob("*.otlp.jsonl"), *GOLDEN.glob("*.trace.json")), key=lambda one: one.name)
+    forms = ("*.otlp.jsonl", "*.trace.json", "*.session.jsonl")
+    dumps = sorted((dump for form in forms for dump in GOLDEN.glob(form)), key=lambda one: one.name)
     rows = [row(dump.name.removesuffix(".jsonl").removesuffix(".json"), account_of(dump)) for dump in dumps]
     return "\n".join(["| dialect | dump | runs | in the way (runs) |", "|---|---|---|---|", *sorted(rows)]) + "\n"
 

@@ -15,7 +15,7 @@ from spanreel_collector.folding import (
     fold_second_views,
     fold_wrappers,
 )
-from spanreel_collector.histories import chain_deltas
+from spanreel_collector.histories import chain_deltas, complete_answers
 from spanreel_collector.merging import fill_run
 from spanreel_collector.offers import describe_tools, share_instructions
 from spanreel_collector.retries import fold_retries
@@ -206,6 +206,7 @@ REPAIRS: tuple[Callable[[Trace], Trace], ...] = (
     share_instructions,
     chain_deltas,
     chain_responses,
+    complete_answers,
     cut_circles,
     order,
 )

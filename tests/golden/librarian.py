@@ -23,7 +23,7 @@ TOOLS: Any = [
     for name, text in (("find_book", "Look a book up in the catalogue."), ("reserve", "Reserve a book."))
 ]
 QUESTIONS = ("Where are Momo and Krabat? Reserve Krabat.", "Who wrote Momo?", "And Krabat?")
-_PATHS = ("stacktrace", "stack_trace", "process.", "host.", "service.instance", "telemetry.")
+_PATHS = ("stacktrace", "stack_trace", "process.", "host.", "service.instance", "telemetry.", "platform")
 """Of attributes that hold this machine's paths, or differ from run to run."""
 
 

@@ -30,11 +30,15 @@ def read(span: RawSpan) -> Record | None:
     if span.name != _CREW or answer is None:
         return None
     tasks, agents = _objects(attributes, "crew_tasks"), _objects(attributes, "crew_agents")
-    asked = tuple(_said("user", text, None) for task in tasks if (text := values.text(task, "description")))
+    outputs = _objects(attributes, "crew_tasks_output")
+    # A task tells its words with the places of its inputs, and its output tells them filled in.
+    filled = {values.text(task, "id"): values.text(task, "description") for task in outputs}
+    words = (filled.get(values.text(task, "id")) or values.text(task, "description") for task in tasks)
+    asked = tuple(_said("user", text, None) for text in words if text)
     roles = {values.text(task, "id"): values.text(task, "agent_role") for task in tasks}
     answers = [
         _said("assistant", text, roles.get(values.text(task, "id")))
-        for task in _objects(attributes, "crew_tasks_output")
+        for task in outputs
         if (text := values.text(task, "output"))
     ]
     if not answers or answers[-1]["parts"] != parts_of(answer):

@@ -105,7 +105,7 @@ def operation_of(span: RawSpan) -> str | None:
 def _read_model(span: RawSpan, operation: Operation) -> ModelRecord:
     attributes = whole_attributes(span)
     messages, input_fidelity = conventional.messages(attributes.get(names.INPUT_MESSAGES))
-    instructions, _ = conventional.parts(attributes.get(names.SYSTEM_INSTRUCTIONS))
+    instructions = _instructions(attributes, messages)
     tools, tools_fidelity = values.tools(attributes.get(names.TOOL_DEFINITIONS))
     error = values.failure(span, ErrorCategory.MODEL)
     answer, output_fidelity = _read_answer(attributes)
@@ -196,7 +196,7 @@ def _read_run(span: RawSpan, operation: str) -> RunRecord:
     return RunRecord(
         # A workflow's name is not an agent's; a workflow that holds one agent is folded into it.
         agent=Agent() if operation == "invoke_workflow" else _read_agent(attributes),
-        input=(*_instructed(attributes), *messages),
+        input=(*_instructed(attributes, messages), *messages),
         output=output,
         tools=values.tools(attributes.get(names.TOOL_DEFINITIONS))[0],
         status=values.status_of(error),
@@ -205,9 +205,16 @@ def _read_run(span: RawSpan, operation: str) -> RunRecord:
     )
 
 
-def _instructed(attributes: Attributes) -> tuple[Message, ...]:
+def _instructions(attributes: Attributes, messages: tuple[Message, ...]) -> tuple[dict[str, Json], ...]:
+    """The instructions that stand beside messages, and not among them too."""
+    parts, _ = conventional.parts(attributes.get(names.SYSTEM_INSTRUCTIONS))
+    told = any(message["role"] == "system" and message["parts"] == list(parts) for message in messages[:2])
+    return () if told else parts
+
+
+def _instructed(attributes: Attributes, messages: tuple[Message, ...]) -> tuple[Message, ...]:
     """What stands beside a run's messages as instructions, as the system's message."""
-    instructions, _ = conventional.parts(attributes.get(names.SYSTEM_INSTRUCTIONS))
+    instructions = _instructions(attributes, messages)
     return ({"role": "system", "parts": list(instructions)},) if instructions else ()
 
 

@@ -1,6 +1,7 @@
 """OpenTelemetry's own instrumentation of the openai-agents SDK (``openai-agents-v2``), which writes items as reprs.
 
-Of a request it tells the user's words alone. Agent, id and server of its calls are the same whoever was called.
+Of a request to the Responses API it tells the user's words alone. Agent, id and server of its calls are the same
+whoever was called.
 """
 
 from __future__ import annotations
@@ -31,14 +32,18 @@ def read(span: RawSpan) -> Record | None:
     """What the span says; None of those that only group."""
     record = genai_spans.read(span)
     if isinstance(record, RunRecord):
-        return replace(record, agent=Agent(record.agent.name))
+        asked, answered = (tuple(_decoded(message) for message in said) for said in (record.input, record.output))
+        return replace(record, agent=Agent(record.agent.name), input=asked, output=answered)
     return _read_model(record) if isinstance(record, ModelRecord) else record
 
 
 def _read_model(record: ModelRecord) -> ModelRecord:
     request, answer, fidelity = record.request, record.answer, dict(record.fidelity)
     asked = tuple(_decoded(message) for message in request.messages)
-    fidelity.setdefault("input", Fidelity.TRUNCATED)
+    # Of chat completions it tells the whole request, the system's message among the others.
+    whole = any(message["role"] == "system" for message in asked)
+    if not whole:
+        fidelity.setdefault("input", Fidelity.TRUNCATED)
     return replace(
         record,
         request=replace(request, messages=asked),
@@ -46,7 +51,7 @@ def _read_model(record: ModelRecord) -> ModelRecord:
         agent=Agent(),
         host=None,
         port=None,
-        continues=True,
+        continues=not whole,
         fidelity=fidelity,
     )
 
@@ -60,6 +65,9 @@ def _decoded(message: Message) -> Message:
     parts: list[dict[str, Json]] = []
     for part in message["parts"]:
         parts += _items(part["content"]) or [part] if part.get("type") == "text" else [part]
+    given = [part.get("response") for part in parts if part["type"] == "tool_call_response"]
+    # A tool's result, which it tells as text too.
+    parts = [part for part in parts if part["type"] != "text" or part.get("content") not in given]
     role = "tool" if parts and all(part["type"] == "tool_call_response" for part in parts) else message["role"]
     return {**message, "role": role, "parts": parts}
 

@@ -1,11 +1,11 @@
-"""OpenLIT: the GenAI conventions, with settings that nobody gave, and the system's message said twice."""
+"""OpenLIT: the GenAI conventions, with settings that nobody gave."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from spanreel import conventions as names
-from spanreel.model import ModelRecord, Record
+from spanreel.model import Record
 from spanreel_collector.dialects import genai_spans
 from spanreel_collector.span import RawSpan
 
@@ -32,10 +32,4 @@ def speaks(span: RawSpan) -> bool:
 def read(span: RawSpan) -> Record | None:
     """What the span says. The tools that a model call names are those it asked for, not one that was called."""
     given = {key: value for key, value in span.attributes.items() if key not in _INVENTED or value != _INVENTED[key]}
-    record = genai_spans.read(replace(span, attributes=given))
-    if not isinstance(record, ModelRecord) or not record.request.instructions:
-        return record
-    told = [message["parts"] for message in record.request.messages if message["role"] == "system"]
-    if list(record.request.instructions) not in told:
-        return record
-    return replace(record, request=replace(record.request, instructions=()))
+    return genai_spans.read(replace(span, attributes=given))

@@ -11,6 +11,7 @@ from dataclasses import replace
 from spanreel.model import (
     Agent,
     Answer,
+    Error,
     ErrorCategory,
     Fidelity,
     Json,
@@ -105,7 +106,7 @@ def _read_run(span: RawSpan) -> RunRecord:
     answered = values.text(attributes, "anvia.run.output", "anvia.child_agent.text", "anvia.run.text")
     answered = answered or values.text(attributes, "anvia.child_agent.output")
     parts = ai_sdk.parts(answered)
-    error = values.failure(span, ErrorCategory.OTHER)
+    error = _failure(span, ErrorCategory.OTHER, "anvia.run.error")
     fidelity = {"input": state, "output": losses.state(answered) if parts else Fidelity.ABSENT}
     if error and not parts:
         del fidelity["output"]
@@ -210,7 +211,7 @@ def _read_answer(attributes: Attributes) -> tuple[Answer | None, Fidelity]:
 
 def _read_tool(span: RawSpan) -> ToolRecord:
     attributes = span.attributes
-    error = values.failure(span, ErrorCategory.TOOL)
+    error = _failure(span, ErrorCategory.TOOL, "anvia.tool.error")
     arguments, arguments_state = _value(attributes, "anvia.tool.args")
     result, result_state = _value(attributes, "anvia.tool.result")
     fidelity = {"arguments": arguments_state, "result": result_state}
@@ -227,6 +228,14 @@ def _read_tool(span: RawSpan) -> ToolRecord:
         error=error,
         fidelity=values.marks(fidelity),
     )
+
+
+def _failure(span: RawSpan, category: ErrorCategory, key: str) -> Error | None:
+    """How the span failed, in the words of the attribute where nothing else has any."""
+    error, said = values.failure(span, category), values.text(span.attributes, key)
+    if said is None:
+        return error
+    return Error(category, "error", said) if error is None else replace(error, message=error.message or said)
 
 
 def _asked_id(attributes: Attributes) -> str | None:
