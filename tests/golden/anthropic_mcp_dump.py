@@ -61,7 +61,11 @@ def provide(request: httpx2.Request) -> httpx2.Response:
         return httpx2.Response(529, json={"type": "error", "error": {"type": "overloaded_error", "message": "Later."}})
     asks = any(block["type"] == "tool_use" for block in content)
     usage = {"input_tokens": 40, "output_tokens": 12, "cache_read_input_tokens": 7, "cache_creation_input_tokens": 5}
-    body = {"id": f"msg_{len(json.loads(request.content)['messages'])}", "type": "message", "role": "assistant"}
+    body: dict[str, Any] = {
+        "id": f"msg_{len(json.loads(request.content)['messages'])}",
+        "type": "message",
+        "role": "assistant",
+    }
     body |= {"model": "claude-sonnet-5-20260101", "content": content, "usage": usage, "stop_sequence": None}
     return httpx2.Response(200, json={**body, "stop_reason": "tool_use" if asks else "end_turn"})
 

@@ -46,7 +46,7 @@ def generation(turn: int, asked: list[Any], output: list[Any], **usage: int) -> 
 
 def used(number: int, name: str, call: dict[str, Any], parent: int, seconds: float, **also: Any) -> Span:
     arguments = json.dumps(call["function"]["arguments"])
-    told = {"anvia.tool.name": name, "anvia.tool.args": arguments, "anvia.tool.call": json.dumps(call)}
+    told: dict[str, Any] = {"anvia.tool.name": name, "anvia.tool.args": arguments, "anvia.tool.call": json.dumps(call)}
     told |= {"anvia.tool.internal_call_id": f"internal-{number}", "anvia.tool.turn": 1}
     return span(number, f"tool.{name}", {**told, **also}, parent, seconds=seconds)
 

@@ -45,7 +45,7 @@ SECOND = [*FIRST, BOOK, told("call_a", '{"shelf": 4}')]
 THIRD = [*SECOND, RESERVE, told("call_b", LENT)]
 ANSWER = {"role": "assistant", "content": "Momo is on shelf 4, and lent out."}
 ENDE = {"role": "assistant", "content": "Michael Ende."}
-RECORDS = [
+RECORDS: list[dict[str, Any]] = [
     {
         "external_id": "library:visit-1",
         "name": "A visit",
@@ -99,8 +99,9 @@ RECORDS = [
 ]
 
 for record in RECORDS:
-    nodes: Any = record["nodes"]
-    for one in nodes:
-        ImportedNode.model_validate({"external_id": "x", **one} | {}, extra="ignore")
+    for one in record["nodes"]:
+        # Where a node stands is for the reader of lines; what it says is checked here.
+        said = {key: value for key, value in one.items() if key not in ("index", "parent_index")}
+        ImportedNode.model_validate({"external_id": "x", **said})
     ImportedSession.model_validate({**record, "nodes": []})
     sys.stdout.write(json.dumps(record) + "\n")

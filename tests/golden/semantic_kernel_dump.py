@@ -35,11 +35,11 @@ logging.getLogger().setLevel(logging.INFO)
 class Library:
     """The tools, as a plugin."""
 
-    @kernel_function(description="Look a book up in the catalogue.")
+    @kernel_function(description="Look a book up in the catalogue.")  # type: ignore[untyped-decorator] # in no environment of ours
     def find_book(self, title: str) -> str:
         return json.dumps(librarian.find_book(title))
 
-    @kernel_function(description="Reserve a book.")
+    @kernel_function(description="Reserve a book.")  # type: ignore[untyped-decorator] # the same
     def reserve(self, title: str) -> str:
         return librarian.reserve(title)
 
