@@ -6,8 +6,8 @@ import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ class Service:
     http: int
     grpc: int
     flags: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
     process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -38,7 +39,7 @@ class Service:
         """Start it, and wait until it is ready."""
         # What it exports of itself is no part of these tests.
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(("OTEL_", "SPANREEL_"))}
-        variables = {**inherited, "SPANREEL_INGEST_TOKEN": TOKEN, "SPANREEL_TOKEN": READ_TOKEN}
+        variables = {**inherited, "SPANREEL_INGEST_TOKEN": TOKEN, "SPANREEL_TOKEN": READ_TOKEN, **self.environment}
         doors = ["--http", f"127.0.0.1:{self.http}", "--grpc", f"127.0.0.1:{self.grpc}"]
         command = [sys.executable, "-m", "spanreel", "serve", "--store", self.store, *doors, *self.flags]
         with self.log.open("ab") as log:
@@ -79,10 +80,12 @@ class Service:
 
 
 @contextlib.contextmanager
-def served(folder: Path, store: str, *flags: str, name: str = "service") -> Iterator[Service]:
+def served(
+    folder: Path, store: str, *flags: str, name: str = "service", environment: Mapping[str, str] | None = None
+) -> Iterator[Service]:
     """A service on a store, which asks for tokens: TOKEN to send, READ_TOKEN for the rest."""
     http, grpc = free_ports(2)
-    service = Service(store, folder / f"{name}.log", http, grpc, flags)
+    service = Service(store, folder / f"{name}.log", http, grpc, flags, environment or {})
     service.start()
     try:
         yield service

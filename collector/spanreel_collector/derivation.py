@@ -24,7 +24,7 @@ READER = spanreel.__version__
 """The release that reads, as stores note it."""
 
 _SECOND = 1_000_000_000
-_CLAIMED = 100
+_CLAIMED = 400
 """Traces that are taken at a time."""
 _LEASE = 30 * _SECOND
 """Until then nobody else takes them; a service that was killed leaves them for so long."""

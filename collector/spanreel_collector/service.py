@@ -27,7 +27,7 @@ from spanreel_collector.receiver.grpc import GrpcServer, start_grpc
 from spanreel_collector.receiver.http import receiver_app
 from spanreel_collector.receiver.intake import Intake, IntakeLimits
 from spanreel_collector.receiver.receiving import Receiver
-from spanreel_collector.service_numbers import observe_service, timed
+from spanreel_collector.service_numbers import observe_service, timed, traced
 from spanreel_collector.service_settings import ServiceSettings
 from spanreel_collector.stores.store import Store, StoreError
 from spanreel_collector.telemetry import Telemetry, exports
@@ -57,7 +57,7 @@ def serve(settings: ServiceSettings, access: Access, store: Store, started: Star
         stack.callback(telemetry.close)
         events = Events()
         workshop = Workshop(settings.derive_patience)
-        derivation = Derivation(store, workshop.make, events.publish, settings.quiet_seconds)
+        derivation = Derivation(store, traced(workshop.make, telemetry), events.publish, settings.quiet_seconds)
         committer = Committer(timed(store.append, telemetry), QueueLimits(settings.queue_bytes)).start()
         stack.callback(_finish, committer, settings.stop_seconds)
         receiver = Receiver(committer, _intake(settings))
@@ -95,8 +95,14 @@ def _doors(receiver: Receiver, api: ASGIApp, access: Access, telemetry: Telemetr
     otlp, rest = receiver_app(receiver, access), doors.behind_doors(api, access, telemetry.answered)
 
     async def route(scope: Scope, receive: Receive, send: Send) -> None:
-        inside = scope["type"] == "http" and scope["path"].startswith(_OTLP)
-        await (otlp if inside else rest)(scope, receive, send)
+        if scope["type"] == "http" and scope["path"].startswith(_OTLP):
+            # No spans of these: whoever exports spans to a service would make it export more.
+            await otlp(scope, receive, send)
+            return
+        # A path may name a user.
+        door = "/".join(scope.get("path", "").split("/")[:4])
+        with telemetry.span(f"{scope.get('method', '')} {door}"):
+            await rest(scope, receive, send)
 
     return route
 

@@ -7,9 +7,10 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from spanreel_collector.derivation import Derivation
+from spanreel_collector.derivation import Derivation, Make
 from spanreel_collector.receiver.committing import Append
 from spanreel_collector.receiver.receiving import Receiver
+from spanreel_collector.retelling import Job, Told
 from spanreel_collector.stores.store import Appended, Refusal, Segment, Size, Store
 from spanreel_collector.telemetry import Attributes, Telemetry
 
@@ -24,12 +25,25 @@ def timed(append: Append, telemetry: Telemetry) -> Append:
 
     def append_timed(segments: Sequence[Segment], refusals: Sequence[Refusal]) -> Appended:
         began = time.monotonic()
-        with telemetry.span("commit", {"segments": len(segments)}):
-            appended = append(segments, refusals)
-        telemetry.committed(time.monotonic() - began)
+        appended = append(segments, refusals)
+        telemetry.committed(seconds := time.monotonic() - began)
+        telemetry.worked("commit", seconds)
         return appended
 
     return append_timed
+
+
+def traced(make: Make, telemetry: Telemetry) -> Make:
+    """The same, with a span where it takes long."""
+
+    def make_traced(job: Job) -> Told:
+        began = time.monotonic()
+        try:
+            return make(job)
+        finally:
+            telemetry.worked("make sessions", time.monotonic() - began)
+
+    return make_traced
 
 
 def observe_service(telemetry: Telemetry, store: Store, receiver: Receiver, derivation: Derivation) -> None:

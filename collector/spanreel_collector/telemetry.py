@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -27,6 +28,9 @@ import spanreel
 SERVICE = "spanreel"
 ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+SLOW = 1.0
+"""Seconds from which on work behind the doors leaves a span."""
 
 Attributes = Mapping[str, str | int]
 Read = Callable[[], Iterable[tuple[float, Attributes]]]
@@ -88,6 +92,15 @@ class Telemetry:
         if not self._exporting:
             return _Nothing()
         return self._tracer.start_as_current_span(name, attributes=dict(attributes or {}))
+
+    def worked(self, name: str, seconds: float) -> None:
+        """A span of work behind the doors that took long. What is quick leaves none.
+
+        Or a service whose traces come back to it by way of a Collector would make more of each.
+        """
+        if self._exporting and seconds >= SLOW:
+            now = time.time_ns()
+            self._tracer.start_span(name, start_time=now - int(seconds * 1e9)).end(now)
 
     def text(self) -> str:
         """All metrics as Prometheus text (exposition format 0.0.4)."""

@@ -22,19 +22,20 @@ class Serving:
     metrics: Callable[[], str]
 
 
-def _serving(request: Request) -> Serving:
+async def _serving(request: Request) -> Serving:
     return cast("Serving", request.app.state.serving)
 
 
-def _store(request: Request) -> Store:
-    return _serving(request).store
+async def _store(request: Request) -> Store:
+    return (await _serving(request)).store
 
 
-def _tenant(request: Request) -> str:
+async def _tenant(request: Request) -> str:
     """The tenant that the check at the door found; a request that did not come through it has none, and fails."""
     return cast("str", request.state.tenant)
 
 
+# As coroutines they cost no thread.
 InService = Annotated[Serving, Depends(_serving)]
 InStore = Annotated[Store, Depends(_store)]
 Tenant = Annotated[str, Depends(_tenant)]
