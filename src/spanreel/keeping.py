@@ -86,10 +86,12 @@ class RunKept:
         self.record = replace(self.record, status=status, error=error)
         if error is None:
             read = self.read_result(result)
-            if status is Status.OK:
-                self.record = replace(self.record, status=read.status)
+            status = read.status if status is Status.OK else status
             if self.content:
-                self.record = replace(self.record, output=read.output, result=snapshot(read.value).value)
+                value = snapshot(read.value).value
+                self.record = replace(self.record, status=status, output=read.output, result=value)
+            elif status is not self.record.status:
+                self.record = replace(self.record, status=status)
 
     def capture(self) -> RecordCapture:
         """The whole record."""

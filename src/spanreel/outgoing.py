@@ -153,7 +153,18 @@ def finish_span(
 def finish_resource(resource: Resource, terms: Terms) -> Resource:
     """The resource as it may leave."""
     attributes = resource.attributes if terms.settings.content else only_process(resource.attributes)
-    return Resource(_small(attributes, terms.policy), resource.schema_url)
+    return _Finished(_small(attributes, terms.policy), resource.schema_url)
+
+
+class _Finished(Resource):
+    """A resource whose hash, for which the SDK's encoder asks at each span, is worked out once."""
+
+    def __init__(self, attributes: Mapping[str, Any], schema_url: str | None = None) -> None:
+        super().__init__(attributes, schema_url)
+        self._hash = super().__hash__()
+
+    def __hash__(self) -> int:
+        return self._hash
 
 
 def safe_text(text: str, limit: int, policy: Policy = DEFAULT) -> str:

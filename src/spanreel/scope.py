@@ -8,7 +8,7 @@ import threading
 import time
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 from opentelemetry import baggage, trace
 from opentelemetry.context import Context, create_key, get_value, set_value
@@ -191,13 +191,15 @@ def session_in(context: Context) -> SessionInfo:
         return said
     scope = scope_in(context)
     run = scope.run if isinstance(scope, ToolScope) else scope
-    known = run.session if run else SessionInfo()
-    base = said if isinstance(said, SessionInfo) else SessionInfo()
+    known = run.session if run else _UNSAID
+    base = said if isinstance(said, SessionInfo) else _UNSAID
     return merge(base, merge(known, _baggage(context)))
 
 
 def merge(first: SessionInfo, second: SessionInfo) -> SessionInfo:
     """Both, the first beating the second."""
+    if second is _UNSAID or first is _UNSAID:
+        return first if second is _UNSAID else second
     return SessionInfo(
         id=first.id or second.id,
         user_id=first.user_id or second.user_id,
@@ -207,10 +209,13 @@ def merge(first: SessionInfo, second: SessionInfo) -> SessionInfo:
     )
 
 
+_UNSAID: Final = SessionInfo()
+
+
 def _baggage(context: Context) -> SessionInfo:
     entries = baggage.get_all(context)
     if not entries:
-        return SessionInfo()
+        return _UNSAID
     session = entries.get(conventions.CONVERSATION_ID) or entries.get("session.id")
     user = entries.get(conventions.USER_ID)
     return SessionInfo(id=str(session) if session else None, user_id=str(user) if user else None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Final
 
 from spanreel.point import ModelProtocol
@@ -37,6 +38,7 @@ HOSTS: Final[tuple[tuple[str, str], ...]] = (
 """Hosts, whole or (where they begin with a dot or a dash) by their end, and the provider there; the first that fits."""
 
 
+@functools.lru_cache(256)
 def provider_of(host: str, protocol: ModelProtocol) -> str:
     """The provider's name for a host (a port is ignored); the protocol's own provider where the host says nothing."""
     name = host.rpartition("@")[2].split(":", 1)[0].lower().rstrip(".")

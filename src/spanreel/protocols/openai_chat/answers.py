@@ -46,7 +46,8 @@ def read_body(body: Mapping[str, Json]) -> Answer:
         usage=read_usage(usage) if isinstance(usage, dict) else None,
         error=describe_error(body, 200) if isinstance(body.get("error"), dict | str) else None,
     )
-    rest = residue(body, write_body(answer))
+    # What was read of choices writes them again: what they have that we have no name for is kept with their messages.
+    rest = residue(body, _write(answer, body["choices"] if answer.messages else []))
     return Answer(
         answer.response_id, answer.model, answer.messages, answer.usage, error=answer.error, provider_fields=rest
     )
@@ -54,12 +55,16 @@ def read_body(body: Mapping[str, Json]) -> Answer:
 
 def write_body(answer: Answer) -> dict[str, Json]:
     """Write a completion; what is not known is made up: the SDK insists on an id, a model and a time."""
+    return _write(answer, [_write_choice(message, index) for index, message in enumerate(answer.messages)])
+
+
+def _write(answer: Answer, choices: Json) -> dict[str, Json]:
     body: dict[str, Json] = {
         "id": answer.response_id or "spanreel-replayed",
         "object": "chat.completion",
         "created": 0,
         "model": answer.model or "unknown",
-        "choices": [_write_choice(message, index) for index, message in enumerate(answer.messages)],
+        "choices": choices,
     }
     if answer.usage is not None:
         body["usage"] = write_chat_usage(answer.usage)
