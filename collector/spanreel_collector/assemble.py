@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
+from spanreel.conventions import SESSION_NAMESPACE
 from spanreel.model import Fidelity, SessionInfo, Status, ToolKind
 from spanreel.session import Key, Parent, Redaction, Run, Session, Usage
 from spanreel_collector import json_text
@@ -31,9 +32,10 @@ class Assembly:
     Of all traces that may share a session. Only loops without an agent wait: another trace may go on with them.
     """
 
-    def __init__(self, failed: Failed) -> None:
+    def __init__(self, failed: Failed, namespace: str | None = None) -> None:
         self._failed = failed
-        self._books: dict[tuple[KeyKind, str], _Book] = {}
+        self._namespace = namespace
+        self._books: dict[tuple[KeyKind, str, str], _Book] = {}
         self._waiting: list[Draft] = []
 
     def add(self, trace: Trace) -> list[Draft]:
@@ -53,17 +55,18 @@ class Assembly:
             for root in conversation:
                 self._write(conversation[0], root)
         self._waiting = []
-        books = [(book.began, kind, value, book) for (kind, value), book in self._books.items() if book.roots]
-        for began, kind, value, book in sorted(books, key=lambda one: one[:3]):
+        books = [(book.began, *key, book) for key, book in self._books.items() if book.roots]
+        for began, kind, value, namespace, book in sorted(books, key=lambda one: one[:4]):
             try:
-                yield Finished(began, book.bind(kind, value))
+                yield Finished(began, book.bind(kind, value, namespace or None))
             except Exception as error:  # noqa: BLE001 - what strangers wrote may fail anywhere: a session costs only itself
                 self._failed(f"session of {kind} {value!r}", error)
 
     def _write(self, first: Draft, root: Draft) -> None:
-        key: tuple[KeyKind, str] = ("trace", first.trace_id)
+        namespace = self._namespace or _namespace_of(first) or ""
+        key: tuple[KeyKind, str, str] = ("trace", first.trace_id, namespace)
         if first.session.id is not None:
-            key = ("conversation", first.session.id)
+            key = ("conversation", first.session.id, namespace)
         try:
             self._books.setdefault(key, _Book()).write(root)
         except Exception as error:  # noqa: BLE001 - as in finish: a run costs only itself
@@ -115,13 +118,14 @@ class _Book:
             ids[id(draft)] = identity
         return ids
 
-    def bind(self, kind: KeyKind, value: str) -> Session:
+    def bind(self, kind: KeyKind, value: str, namespace: str | None) -> Session:
         """The document around the runs."""
+        source = self.origins.source()
         roots = sorted(self.roots, key=lambda root: root[0])
         runs = [run for _, _, written in roots for run in written]
         said = merge_sessions(session for _, session, _ in roots)
         session = Session(
-            id="s-" + hashlib.sha256(f"{kind}:{value}".encode("utf-8", "replace")).hexdigest()[:16],
+            id=_identity(kind, value, namespace),
             key=Key(kind=kind, value=value),
             origin=self.origins.origin,
             baseline=self.origins.baseline,
@@ -129,7 +133,7 @@ class _Book:
             name=said.name,
             tags=list(said.tags),
             metadata=json_text.plain(dict(said.metadata)),
-            source=self.origins.source(),
+            source=source if namespace is None else {**source, "namespace": namespace},
             messages=self.tables.messages,
             tools=self.tables.tools,
             runs=runs,
@@ -137,6 +141,18 @@ class _Book:
         )
         summarise(session)
         return session
+
+
+def _identity(kind: str, value: str, namespace: str | None) -> str:
+    """The session's id: the same whenever it is imported, and another one of another namespace."""
+    named = f"{kind}:{value}" if namespace is None else json_text.canonical([namespace, kind, value])
+    return "s-" + hashlib.sha256(named.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _namespace_of(root: Draft) -> str | None:
+    """The namespace that a session document says its runs are of."""
+    spans = (placed.span for placed in (*([root.run] if root.run else []), *root.around))
+    return next((found for span in spans if isinstance(found := span.attributes.get(SESSION_NAMESPACE), str)), None)
 
 
 def summarise(session: Session) -> None:

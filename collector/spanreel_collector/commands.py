@@ -84,6 +84,12 @@ def _configure_convert(parser: argparse.ArgumentParser) -> None:
         "--jobs", type=int, default=1, metavar="N", help="processes to work in (0: one a core); the output is the same"
     )
     parser.add_argument(
+        "--source-namespace",
+        metavar="NAME",
+        type=_name,
+        help="whose these are, where ids of several sources may be equal: their sessions stay apart",
+    )
+    parser.add_argument(
         "--report",
         action="store_true",
         help="say what was not understood, by scope and attribute; how many runs could be replayed, why not all",
@@ -92,7 +98,7 @@ def _configure_convert(parser: argparse.ArgumentParser) -> None:
 
 def _run_convert(options: argparse.Namespace) -> int:
     jobs = options.jobs if options.jobs > 0 else os.cpu_count() or 1
-    settings = Settings(jobs=jobs, indent=indent_of(options.format), report=options.report)
+    settings = Settings(jobs, indent_of(options.format), options.report, options.source_namespace)
     with Spool() as spool:
         with Progress() as progress:
             progress.begin("reading", sum(size_of(path) for path in options.files))
@@ -121,6 +127,12 @@ def _pieces(options: argparse.Namespace, progress: Progress) -> Iterator[Piece]:
             yield from fetch_pieces(source, wanted, progress.advance)
         else:
             yield from read_pieces(source, progress.advance)
+
+
+def _name(text: str) -> str:
+    if not text.strip():
+        raise argparse.ArgumentTypeError("it is empty")
+    return text
 
 
 def _moment(text: str) -> datetime:

@@ -84,10 +84,14 @@ def convert_cluster(
     read: Callable[[Place], tuple[int, bytes]],
     tally: Tally,
     write: Callable[[Session], bytes] = lambda _: b"",
+    namespace: str | None = None,
 ) -> tuple[Part, list[Finished]]:
-    """What the traces of a cluster become. They are read one by one, so that only documents grow with their number."""
+    """What the traces of a cluster become. They are read one by one, so that only documents grow with their number.
+
+    ``namespace`` tells their sessions from those of other sources.
+    """
     unpacker = Unpacker()
-    assembly = Assembly(lambda place, error: tally.add([Fault(place, said(error))], {}))
+    assembly = Assembly(lambda place, error: tally.add([Fault(place, said(error))], {}), namespace)
     heads, tails = set[bytes](), set[bytes]()
     for trace, places in cluster.traces:
         spans, logs = unpacker.unpack(read(place) for place in places)

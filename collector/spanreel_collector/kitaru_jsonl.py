@@ -32,7 +32,7 @@ def write_record(session: Session) -> dict[str, Json]:
     outputs = turns[-1]["outputs"] if turns else None
     last = roots[-1] if roots else None
     record: dict[str, Json] = {
-        "external_id": session.key.value or session.id,
+        "external_id": _external_id(session),
         "name": session.name,
         "status": _status(session.status),
         "inputs": inputs,
@@ -46,6 +46,12 @@ def write_record(session: Session) -> dict[str, Json]:
         "nodes": list(_nodes(session)),
     }
     return {name: value for name, value in record.items() if value is not None or name in ("inputs", "outputs")}
+
+
+def _external_id(session: Session) -> str:
+    """What Kitaru knows the session by: the same whenever it is written, and another one of another source."""
+    namespace, value = session.source.get("namespace"), session.key.value or session.id
+    return value if namespace is None else f"{namespace}:{value}"
 
 
 def _turn(session: Session, run: Run) -> dict[str, Json]:

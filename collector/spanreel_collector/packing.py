@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from spanreel.conventions import SESSION_NAMESPACE
 from spanreel_collector import dialects
 from spanreel_collector.facts import read_session_id
 from spanreel_collector.span import Batch, Fault, Origin, RawEvent, RawLink, RawLog, RawSpan
@@ -53,7 +54,8 @@ def pack(batch: Batch) -> Packed:
         gathered = traces.setdefault(span.trace_id, _Gathered())
         gathered.spans.append((number, span))
         if session := read_session_id(span.attributes):
-            gathered.keys.add(session)
+            namespace = span.attributes.get(SESSION_NAMESPACE)
+            gathered.keys.add(session if namespace is None else f"{namespace}\0{session}")
         gathered.linked.update(dialects.linked(span))
     for record in batch.logs:
         log = dialects.place(record)

@@ -28,11 +28,15 @@ _COLLECT_AFTER = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How to convert: in how many processes, documents indented by how much, with an account or without."""
+    """How to convert: in how many processes, documents indented by how much, with an account or without.
+
+    ``namespace`` tells the sessions from those of other sources.
+    """
 
     jobs: int = 1
     indent: int | None = None
     report: bool = False
+    namespace: str | None = None
 
 
 def convert_pieces(spool: Spool, pieces: Iterable[Piece], settings: Settings, progress: Progress) -> Tally:
@@ -74,7 +78,7 @@ def _convert(path: str, settings: Settings, clusters: list[Cluster]) -> list[Par
     with Path(path).open("rb", buffering=0) as file:
         read = partial(read_segment, file)
         write = partial(_text, settings.indent)
-        return [convert_cluster(cluster, read, _tally(settings), write)[0] for cluster in clusters]
+        return [convert_cluster(cluster, read, _tally(settings), write, settings.namespace)[0] for cluster in clusters]
 
 
 def _tally(settings: Settings) -> Tally:

@@ -113,6 +113,7 @@ class _Writer:
             names.USER_ID: session.user_id,
             names.SESSION_NAME: session.name,
             names.SESSION_TAGS: list(session.tags) or None,
+            names.SESSION_NAMESPACE: session.source.get("namespace"),
             names.SESSION_METADATA: json.dumps(session.metadata) if session.metadata else None,
             names.BASELINE: session.baseline,
             names.REDACTION: json.dumps(redaction) if any(redaction.values()) else None,
