@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final
 
 from spanreel.errors import SpanreelError
 from spanreel_collector.commands import FAILED, OK, Command
-from spanreel_collector.service_settings import STORE, default_store
 from spanreel_collector.service_settings import add_flags, read_settings
 
 if TYPE_CHECKING:
