@@ -44,7 +44,7 @@ def _rebuild(settings: ServiceSettings) -> int:
 
     workshop = Workshop(settings.derive_patience)
     try:
-        store = open_store(settings.store)
+        store = open_store(settings.store, make=False)
         try:
             derivation = Derivation(store, workshop.make, _nobody)
             done = derivation.rebuild(lambda count: print(f"spanreel: {count} traces read", file=sys.stderr))
