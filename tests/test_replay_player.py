@@ -66,6 +66,7 @@ def test_an_unchanged_agent_passes_whatever_the_order_of_its_parallel_tools(orde
         "recorded": {"input_tokens": 20, "output_tokens": 4},
         "served": {"input_tokens": 20, "output_tokens": 4},
         "live": {"input_tokens": 0, "output_tokens": 0},
+        "delta": {"input_tokens": 0, "output_tokens": 0},
     }
     assert [run.outcome for run in report.runs] == ["same"]
 

@@ -255,6 +255,11 @@ def _configure_changes(group: argparse._ArgumentGroup) -> None:
         action="store_true",
         help="the agent's own code reads the recorded time, and draws the same uuids and random numbers every time",
     )
+    add(
+        "--recovered",
+        action="store_true",
+        help="spanreel sees every tool now: those that nothing recorded are answered with what the model was told",
+    )
     add("--changes", metavar="FILE", help="a TOML or JSON file with all of these; see docs/replay.md")
 
 

@@ -140,6 +140,8 @@ def _with_values(span: RawSpan, record: ToolRecord) -> ToolRecord:
     if isinstance(result, dict) and set(result) == {"output"}:
         result = result["output"]  # of a decorated function
     error = record.error or tools.failure(told, result)
+    if record.error and came == {}:
+        result, came_state = None, Fidelity.ABSENT  # the outputs of what failed
     fidelity = {"arguments": given_state, "result": came_state}
     if error and came_state is Fidelity.ABSENT:
         del fidelity["result"]

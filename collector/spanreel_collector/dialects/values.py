@@ -141,7 +141,9 @@ def failure(span: RawSpan, category: ErrorCategory) -> Error | None:
     for event in span.events:
         if event.name == "exception":
             kind = kind or text(event.attributes, "exception.type")
-            message = message or text(event.attributes, "exception.message")
+            told = text(event.attributes, "exception.message")
+            # Some put the exception's repr and its traceback into the status.
+            message = told if told and (message is None or told in message) else message
     kind = kind or "error"
     if kind.rsplit(".", 1)[-1] in ("CancelledError", "cancelled"):
         category = ErrorCategory.CANCELLED

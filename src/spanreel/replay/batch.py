@@ -27,6 +27,7 @@ from spanreel.replay.inventory import SUMMARY_FILE, Item, files_of, items_of
 from spanreel.replay.options import Options
 from spanreel.replay.placeholders import placeholders_of
 from spanreel.replay.preflight import check, find_run
+from spanreel.replay.recovered import with_recovered
 from spanreel.replay.report import to_json, write_value
 from spanreel.replay.runner import only_stops
 from spanreel.replay.verdict import Verdict
@@ -137,10 +138,11 @@ def _report(item: Item, options: Options) -> dict[str, Json]:
     if item.session is None:
         return _refusal(item, item.refused or "", REFUSED)
     try:
-        run = find_run(item.session, item.run)
-        check(item.session, run, options.changes, serve_redacted=options.serve_redacted)
-        placeholders_of(item.session)
-        return dict(to_json(play_entry(item.session, run, options)))
+        session = with_recovered(item.session, options.changes)
+        run = find_run(session, item.run)
+        check(session, run, options.changes, serve_redacted=options.serve_redacted)
+        placeholders_of(session)
+        return dict(to_json(play_entry(session, run, options)))
     except NotIntercepted as error:
         return _refusal(item, str(error), str(Verdict.NOT_INTERCEPTED))
     except SpanreelError as error:

@@ -133,7 +133,8 @@ class Changes(_Frozen):
     """All that a replay changes. ``from_turn``: from this turn of each root run on (0 is the first) the model is live.
 
     ``input`` takes the place of the recorded input of the first root run. ``pace``: streams take the time they took.
-    ``prices`` are by the model's name, for the report.
+    ``recovered``: every tool crosses a point of ours, and those that nothing recorded are answered with what the model
+    was told of them. ``prices`` are by the model's name, for the report.
     ``freeze``: the agent's own code reads the recorded time, and draws the same uuids and random numbers every time.
     """
 
@@ -143,6 +144,7 @@ class Changes(_Frozen):
     input: str | None = None
     pace: bool = False
     freeze: bool = False
+    recovered: bool = False
     volatile: tuple[Volatile, ...] = ()
     tool_policy: ToolPolicies = ToolPolicies()
     prices: dict[str, Price] = {}
@@ -237,7 +239,7 @@ def from_options(options: Mapping[str, Any]) -> Changes:
     told["edits"] = [*told["edits"], *edits]
     told |= {
         name: options[name]
-        for name in ("from_turn", "input", "pace", "freeze")
+        for name in ("from_turn", "input", "pace", "freeze", "recovered")
         if options.get(name) not in (None, False)
     }
     return parse_changes(told, "what becomes different")

@@ -21,6 +21,7 @@ from spanreel.replay.options import Options
 from spanreel.replay.placeholders import placeholders_of
 from spanreel.replay.preflight import check, find_run, find_session
 from spanreel.replay.recorded_input import recorded_input
+from spanreel.replay.recovered import with_recovered
 from spanreel.replay.repeats import advised, repeat, repeats_to_json, repeats_to_text
 from spanreel.replay.report import to_json, to_text, write_value
 from spanreel.replay.verdict import Report, judge
@@ -46,7 +47,7 @@ def replay_command(source: str, run: str | None, command: Sequence[str], options
         ReplayRefused: refused before anything ran.
         NotIntercepted: the command never loaded spanreel.
     """
-    session = find_session(source)
+    session = with_recovered(find_session(source), options.changes)
     chosen = find_run(session, run)
     if options.report is not None and not (folder := Path(options.report).absolute().parent).is_dir():
         raise ReplayRefused(f"cannot write the report to {options.report!r}: {str(folder)!r} is no folder")

@@ -250,6 +250,9 @@ class SessionPlayer:
                 for one, known in self._with_known(placed)
             )
             event = Event(Happening.LET_THROUGH if runs else Happening.SERVED, Subject.TOOL, role.path, request.name)
+            if runs and isinstance(found, Miss) and self._hands_over_unseen(request, found):
+                self._log(replace(event, recorded_id=role.recorded_id))
+                return None
             if runs:
                 slot = self._decide(run, role, event, found)
                 assert isinstance(slot, ToolSlot)
@@ -288,6 +291,10 @@ class SessionPlayer:
             if role is None and not self.changes.freeze:
                 return None
             return self._frozen.draw(role.run if role is not None else None, kind, site)
+
+    def _hands_over_unseen(self, request: ToolRequest, miss: Miss) -> bool:
+        """Whether it is a handoff, of which others recorded only that a model asked for it and the next agent ran."""
+        return request.kind is ToolKind.HANDOFF and self.session.origin == "imported" and miss.reason is Reason.UNKNOWN
 
     def _live_tool(self, request: ToolRequest, choice: Choice, *, apart: bool) -> LiveTool:
         """A tool call as matching sees it, but for its arguments; only from the recording does it need a result."""

@@ -7,18 +7,16 @@ from pathlib import Path
 
 from spanreel.draws import can_stop_the_clock
 from spanreel.errors import ReplayRefused, SessionError
-from spanreel.model import Fidelity, Status, ToolKind
 from spanreel.replay.changes import ROOT, Changes
 from spanreel.replay.naming import name_of
 from spanreel.replay.player import RUNNING
 from spanreel.replay.recording import ModelSlot, Recording, Slot
+from spanreel.replay.recovered import ran_unseen
 from spanreel.replay.served import fetch, is_served
-from spanreel.session import CANON, Run, Session, ToolCall, load_sessions, read_session
+from spanreel.session import CANON, Run, Session, load_sessions, read_session
 
 SHOWN = 5
 """Calls that a sentence names."""
-
-_RUN_BY_US = (ToolKind.FUNCTION, ToolKind.MCP, ToolKind.RETRIEVER)
 
 
 def find_session(source: Session | str | Path) -> Session:
@@ -78,7 +76,8 @@ def check(session: Session, run: Run | None, changes: Changes | None = None, *, 
         raise ReplayRefused(
             f"nothing would answer the tool{'s' * (len(unanswered) > 1)} {', '.join(map(repr, unanswered))}: "
             "the recording knows their results only from what the model was told, so they would run for real. "
-            "Decorate each with @spanreel.tool() and record again"
+            "Decorate each with @spanreel.tool() and record again; if spanreel sees each of them now, as it does those "
+            "of the frameworks it knows, --recovered answers them with what the model was told"
         )
     if not slots:
         what = f"run {run.id!r} of session {session.id!r}" if run is not None else f"session {session.id!r}"
@@ -155,11 +154,4 @@ def _unanswered(session: Session, run: Run | None) -> Sequence[str]:
     """The names of tools that ran without crossing a boundary, as their results in the next request tell."""
     chosen = {one.id for scope in Recording(session, run).all_scopes() for one in scope.runs}
     calls = [call for one in session.runs if one.id in chosen and not one.sees_tools for call in one.tool_calls()]
-    return list(dict.fromkeys(call.name for call in calls if _ran_unseen(call)))
-
-
-def _ran_unseen(call: ToolCall) -> bool:
-    if call.executed or call.kind not in _RUN_BY_US or call.status not in (Status.OK, Status.ERROR):
-        return False
-    # One that no recorded model call asked for is history that the recording began with.
-    return call.requested_by is not None and call.fidelity.get("result") is not Fidelity.ABSENT
+    return list(dict.fromkeys(call.name for call in calls if ran_unseen(call)))

@@ -188,6 +188,8 @@ class Scope:
     models: list[ModelSlot] = field(default_factory=list)
     tools: list[ToolSlot] = field(default_factory=list)
     schemas: dict[str, Json] = field(default_factory=dict)
+    lead: Run | None = None
+    """The run inside whose calls are those of the run itself, where others recorded one around its agents."""
     asked: int = 0
     """How many model calls the live run has made here."""
 
@@ -221,14 +223,21 @@ class Recording:
         self.scopes: dict[str, Scope] = {}
         self.outside = self._open(OUTSIDE, loose)
         for one in self._with_descendants(self.roots):
-            self.scopes[one.id] = self._open(one.path, [one])
+            if one.id not in self.scopes:
+                lead = self._lead(one)
+                scope = self._open(one.path, [one] if lead is None else [one, lead])
+                scope.lead = lead
+                self.scopes[one.id] = scope
+                if lead is not None:
+                    self.scopes[lead.id] = scope
         for one in self._with_descendants(loose):
             self.scopes[one.id] = self._open(one.path, [one]) if one not in loose else self.outside
 
     def children(self, scope: Scope) -> list[Run]:
         """The runs that happened inside the scope's own."""
         inside = {run.id for run in scope.runs}
-        return [run for run in self.session.runs if run.parent is not None and run.parent.run in inside]
+        children = [run for run in self.session.runs if run.parent is not None and run.parent.run in inside]
+        return [run for run in children if run.id not in inside]
 
     def cover(self, tool: ToolSlot) -> None:
         """What happened inside a tool call that has been served will not be asked for."""
@@ -245,6 +254,18 @@ class Recording:
     def all_scopes(self) -> list[Scope]:
         """Every scope once, in the order of the recording."""
         return list({id(scope): scope for scope in (*self.scopes.values(), self.outside)}.values())
+
+    def _lead(self, root: Run) -> Run | None:
+        """The first of several agents that a workflow of others' holds, each the next one's guest by a handoff.
+
+        Where an agent has handed over to the next, we have that one inside of it; others have both side by side.
+        """
+        if self.session.origin != "imported" or root.agent.name is not None or root.implicit:
+            return None
+        inside = [run for run in self.session.runs if run.parent is not None and run.parent.run == root.id]
+        calls = any(True for _ in (*root.model_calls(), *root.tool_calls()))
+        named = all(run.agent.name is not None and run.parent is not None for run in inside)
+        return inside[0] if len(inside) > 1 and named and not calls else None
 
     def _with_descendants(self, runs: list[Run]) -> list[Run]:
         found = list(runs)

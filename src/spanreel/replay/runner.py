@@ -17,6 +17,7 @@ from spanreel.replay.placeholders import placeholders_of
 from spanreel.replay.player import SessionPlayer
 from spanreel.replay.preflight import check, doubts, find_run, find_session
 from spanreel.replay.recorded_input import recorded_arguments, recorded_input
+from spanreel.replay.recovered import with_recovered
 from spanreel.replay.report import to_text
 from spanreel.replay.verdict import Report, Verdict, judge
 from spanreel.session import Session, split_address
@@ -61,10 +62,10 @@ class replay:  # noqa: N801 - used in `with`, where functions' names are expecte
     ) -> None:
         if isinstance(session, str) and run is None:
             session, run = split_address(session)
-        self.session = find_session(session)
+        self.changes = _changes(changes)
+        self.session = with_recovered(find_session(session), self.changes)
         self.run = find_run(self.session, run)
         self.report: Report | None = None
-        self.changes = _changes(changes)
         self._check = check
         self._allow = tuple(allow)
         self._serve_redacted = bool(os.environ.get(REPLAY_SERVE_REDACTED)) if serve_redacted is None else serve_redacted

@@ -101,7 +101,8 @@ def _is_call(part: dict[str, Any]) -> bool:
 def _renumbered(part: dict[str, Any], numbers: dict[str, str]) -> dict[str, Any]:
     kind = part.get("type")
     if _is_call(part):
-        return {**part, "id": numbers.setdefault(part["id"], f"#{len(numbers)}")}
+        # Of a call without arguments some recorders keep none, others an empty object.
+        return {"arguments": {}, **part, "id": numbers.setdefault(part["id"], f"#{len(numbers)}")}
     if kind in ("tool_call_response", "server_tool_call_response"):
         told = {"response": _read(part["response"])} if "response" in part else {}
         return {**part, **told, "id": numbers.get(part["id"], part["id"])}

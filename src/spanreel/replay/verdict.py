@@ -259,7 +259,11 @@ def _outcomes(facts: Facts) -> list[RunOutcome]:
     found = []
     for scope in facts.recording.all_scopes():
         for run in scope.runs:
-            if run.implicit or (all(slot.covered for slot in scope.slots) and run.id not in started):
+            if (
+                run.implicit
+                or run is scope.lead
+                or (all(slot.covered for slot in scope.slots) and run.id not in started)
+            ):
                 continue
             event = ended.get(run.id)
             if event is not None and event.reason == REWORDED:

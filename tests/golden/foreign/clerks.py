@@ -23,14 +23,30 @@ RAN: list[str] = []
 """Which tools have run: none in a replay."""
 
 
-def script() -> list[testing.Scripted]:
-    """What the model says: two tools at once, one more, an answer."""
+def script(clerk: str = "") -> list[testing.Scripted]:
+    """What the model says: two tools at once, one more, an answer; of the clerks that are about something, that."""
+    booking = [testing.tool_call("book", {"city": "Rome", "nights": 2}, id="call_book"), testing.text(ANSWER)]
+    if clerk.endswith("_failing"):
+        looked_up = [testing.tool_call("station", {"city": city}, id=f"call_{city}") for city in ("Paris", "Rome")]
+        return [*looked_up, *booking]
+    if clerk == "openai_agents_handoff":
+        return [testing.tool_call("transfer_to_booker", {}, id="call_over"), *booking]
+    if clerk == "langgraph_handoff":
+        return [testing.tool_call("weather", {"city": "Rome"}, id="call_Rome"), testing.text("Rome."), *booking]
     both = [testing.tool_call("weather", {"city": city}, id=f"call_{city}") for city in ("Paris", "Rome")]
     return [
         testing.answer("I look both up.", tool_calls=both),
-        testing.tool_call("book", {"city": "Rome", "nights": 2}, id="call_book"),
-        testing.text(ANSWER),
+        *booking,
     ]
+
+
+def runs(clerk: str) -> list[str]:
+    """The tools that run when it is recorded."""
+    if clerk.endswith("_failing"):
+        return ["station", "station", "book"]
+    return {"openai_agents_handoff": ["book"], "langgraph_handoff": ["weather", "book"]}.get(
+        clerk, ["weather", "weather", "book"]
+    )
 
 
 def weather(city: str) -> str:
@@ -43,6 +59,14 @@ def book(city: str, nights: int) -> dict[str, Any]:
     """Book a room."""
     RAN.append("book")
     return {"city": city, "nights": nights, "room": 7}
+
+
+def station(city: str) -> str:
+    """What the station of a city reads."""
+    RAN.append("station")
+    if city == "Paris":
+        raise ValueError(f"no station in {city}")
+    return f"{city}: 20 degrees"
 
 
 def _plain(tool: Callable[..., Any]) -> Callable[..., Any]:
@@ -124,33 +148,104 @@ def anthropic_loop(base_url: str, around: Around = _plain, run: Around = _plain)
     return str(run(spanreel.run(agent="clerk")(answer))(QUESTION))
 
 
-def openai_agents(base_url: str, around: Around = _plain, run: Around = _plain) -> str:
-    """An agent of the OpenAI Agents SDK; its tools are its own, and need nothing around them."""
+def _sdk(base_url: str, tools: list[Any], *, streamed: bool = False, booker: bool = False) -> str:
     from agents import Agent, ModelSettings, OpenAIResponsesModel, Runner, function_tool
     from openai import AsyncOpenAI
 
     async def work() -> str:
         async with AsyncOpenAI(base_url=base_url, api_key="none") as client:
+            model = OpenAIResponsesModel("gpt-4.1", client)
+            settings = ModelSettings(temperature=0.3)
+            other = Agent(name="booker", instructions="Book.", model=model, tools=[function_tool(book)])
             agent = Agent(
                 name="clerk",
                 instructions=INSTRUCTIONS,
-                model=OpenAIResponsesModel("gpt-4.1", client),
-                model_settings=ModelSettings(temperature=0.3),
-                tools=[function_tool(weather), function_tool(book)],
+                model=model,
+                model_settings=settings,
+                tools=[function_tool(tool) for tool in tools],
+                handoffs=[other] if booker else [],
             )
-            return str((await Runner.run(agent, QUESTION)).final_output)
+            if not streamed:
+                return str((await Runner.run(agent, QUESTION)).final_output)
+            result = Runner.run_streamed(agent, QUESTION)
+            async for _ in result.stream_events():
+                pass
+            return str(result.final_output)
 
     return asyncio.run(work())
 
 
-def langgraph(base_url: str, around: Around = _plain, run: Around = _plain) -> str:
-    """An agent of LangChain, which is a graph of LangGraph."""
+def openai_agents(base_url: str, around: Around = _plain, run: Around = _plain) -> str:
+    """An agent of the OpenAI Agents SDK; its tools are its own, and need nothing around them."""
+    return _sdk(base_url, [weather, book])
+
+
+def openai_agents_streamed(base_url: str, around: Around = _plain, run: Around = _plain) -> str:
+    """The same, its model streaming."""
+    return _sdk(base_url, [weather, book], streamed=True)
+
+
+def openai_agents_failing(base_url: str, around: Around = _plain, run: Around = _plain) -> str:
+    """One whose tool fails, which its model is told."""
+    return _sdk(base_url, [station, book])
+
+
+def openai_agents_handoff(base_url: str, around: Around = _plain, run: Around = _plain) -> str:
+    """One that gives the word to another."""
+    return _sdk(base_url, [], booker=True)
+
+
+def _graph(base_url: str, tools: list[Any], name: str = "clerk", *, streaming: bool = False) -> Any:
     from langchain.agents import create_agent
+    from langchain.agents.middleware import wrap_tool_call
+    from langchain_core.messages import ToolMessage
     from langchain_openai import ChatOpenAI
 
-    model: Any = ChatOpenAI(model="gpt-4.1", base_url=base_url, api_key="none", temperature=0.3)
-    agent = create_agent(model, tools=[weather, book], system_prompt=INSTRUCTIONS, name="clerk")
-    return str(agent.invoke({"messages": [{"role": "user", "content": QUESTION}]})["messages"][-1].content)
+    def telling(request: Any, handler: Callable[[Any], Any]) -> Any:
+        try:
+            return handler(request)
+        except ValueError as error:
+            return ToolMessage(f"It failed: {error}", tool_call_id=request.tool_call["id"], status="error")
+
+    model: Any = ChatOpenAI(model="gpt-4.1", base_url=base_url, api_key="none", temperature=0.3, streaming=streaming)
+    around: Any = [wrap_tool_call(telling)] if station in tools else []
+    return create_agent(model, tools=tools, system_prompt=INSTRUCTIONS, name=name, middleware=around)
+
+
+def _last(state: Any) -> str:
+    return str(state["messages"][-1].content)
+
+
+def _asked() -> dict[str, Any]:
+    return {"messages": [{"role": "user", "content": QUESTION}]}
+
+
+def langgraph(base_url: str, around: Around = _plain, run: Around = _plain) -> str:
+    """An agent of LangChain, which is a graph of LangGraph."""
+    return _last(_graph(base_url, [weather, book]).invoke(_asked()))
+
+
+def langgraph_streamed(base_url: str, around: Around = _plain, run: Around = _plain) -> str:
+    """The same, its model streaming."""
+    states = list(_graph(base_url, [weather, book], streaming=True).stream(_asked(), stream_mode="values"))
+    return _last(states[-1])
+
+
+def langgraph_failing(base_url: str, around: Around = _plain, run: Around = _plain) -> str:
+    """One whose tool fails, which its model is told."""
+    return _last(_graph(base_url, [station, book]).invoke(_asked()))
+
+
+def langgraph_handoff(base_url: str, around: Around = _plain, run: Around = _plain) -> str:
+    """Two of them, one after the other."""
+    from langgraph.graph import START, MessagesState, StateGraph
+
+    graph: Any = StateGraph(MessagesState)
+    graph.add_node("clerk", _graph(base_url, [weather]))
+    graph.add_node("booker", _graph(base_url, [book], "booker"))
+    graph.add_edge(START, "clerk")
+    graph.add_edge("clerk", "booker")
+    return _last(graph.compile(name="office").invoke(_asked()))
 
 
 def pydantic_ai(base_url: str, around: Around = _plain, run: Around = _plain) -> str:
@@ -175,5 +270,18 @@ def pydantic_ai(base_url: str, around: Around = _plain, run: Around = _plain) ->
 
 
 CLERKS: dict[str, Callable[..., str]] = {
-    clerk.__name__: clerk for clerk in (openai_loop, anthropic_loop, openai_agents, langgraph, pydantic_ai)
+    clerk.__name__: clerk
+    for clerk in (
+        openai_loop,
+        anthropic_loop,
+        openai_agents,
+        openai_agents_streamed,
+        openai_agents_failing,
+        openai_agents_handoff,
+        langgraph,
+        langgraph_streamed,
+        langgraph_failing,
+        langgraph_handoff,
+        pydantic_ai,
+    )
 }

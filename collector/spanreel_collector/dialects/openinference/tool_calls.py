@@ -32,6 +32,8 @@ def read_tool(span: RawSpan, cut_at: int | None) -> ToolRecord:
         target = span.name.removeprefix(_HANDOFF)
         # What the openai-agents SDK calls the tool that the model asked for.
         name = "transfer_to_" + re.sub(r"\W", "_", target).lower()
+        if not isinstance(arguments, dict):  # the agent that hands over
+            arguments, fidelity["arguments"] = {}, Fidelity.RECONSTRUCTED
     return ToolRecord(
         name=name or span.name,
         arguments=arguments,
