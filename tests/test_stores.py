@@ -227,6 +227,14 @@ def test_pending_traces_are_claimed_by_one_until_a_moment_and_oldest_first(store
     assert [one.trace for one in store.claim(FAR, 0, 10)] == [trace(2)]
 
 
+def test_what_is_given_back_is_anybodys_at_once(store: Store) -> None:
+    store.append([segment(1, range(2)), segment(2, range(2))])
+    claimed = store.claim(FAR, time.time_ns() + HOUR, 10)
+    assert store.claim(FAR, 0, 10) == ()
+    store.release(claimed[:1])
+    assert store.claim(FAR, 0, 10) == claimed[:1]
+
+
 def test_what_comes_while_a_trace_is_read_keeps_it_pending(store: Store) -> None:
     store.append([segment(1, range(2))])
     (claimed,) = claim_all(store)

@@ -11,6 +11,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -91,21 +92,33 @@ class Derivation:
         if claimed:
             quiet_since = min(pending.last for pending in claimed) + int(self.quiet_seconds * _SECOND)
             self.progress.behind = max(0.0, (now - quiet_since) / _SECOND)
+        done = False
+        try:
+            done = self._derive_claimed(claimed, stop)
+        finally:
+            if not done:
+                with suppress(StoreError):  # then they wait until the claim ends
+                    self.store.release(claimed)
+        return len(claimed)
+
+    def _derive_claimed(self, claimed: Iterable[Pending], stop: threading.Event | None) -> bool:
+        """Whether there was time for all of them."""
         for tenant, marks in _by_tenant(claimed).items():
             if stop is not None and stop.is_set():
-                break  # the rest stays pending
+                return False
             if (loose := marks.pop(NO_TRACE, None)) is not None:
                 # Log records of no trace and no known dialect: ever more of them, and no session is made of them.
                 self._save(tenant, [_nothing({NO_TRACE})], {NO_TRACE: loose})
-            if not marks:
-                continue
-            self.derive(tenant, marks)
-        return len(claimed)
+            if marks:
+                self.derive(tenant, marks)
+        return True
 
     def rebuild(self, told: Callable[[int], None]) -> int:
         """Make the sessions again that another release read; returns how many traces it had read."""
         done = 0
-        while behind := self.store.behind(self.reader, _CLAIMED):
+        last: tuple[tuple[str, bytes], ...] = ()
+        while (behind := self.store.behind(self.reader, _CLAIMED)) and behind != last:
+            last = behind
             tenants: dict[str, dict[bytes, int]] = {}
             for tenant, trace in behind:
                 tenants.setdefault(tenant, {})[trace] = 0

@@ -140,6 +140,12 @@ class DatabaseStore:
             found = rows.all(sql, (until, quiet_since, self.clock(), limit))
         return tuple(sorted((Pending(*row) for row in found), key=lambda one: (one.last, one.tenant, one.trace)))
 
+    def release(self, claimed: Sequence[Pending]) -> None:
+        """See `Store`."""
+        with self.engine.writing() as rows:
+            sql = "UPDATE trace SET claimed = 0 WHERE tenant = ? AND trace = ?"
+            rows.many(sql, [(one.tenant, one.trace) for one in claimed])
+
     def related(self, tenant: str, names: frozenset[str]) -> frozenset[bytes]:
         """See `Store`."""
         return frozenset(self._each(tenant, "SELECT trace FROM name WHERE tenant = ? AND name", map(key_of, names)))

@@ -257,6 +257,10 @@ class Store(Protocol):
         """Pending traces of which nothing came since a moment, oldest first; nobody else gets them until another."""
         ...
 
+    def release(self, claimed: Sequence[Pending]) -> None:
+        """Give back what was claimed, so that others need not wait for the claim's end."""
+        ...
+
     def related(self, tenant: str, names: frozenset[str]) -> frozenset[bytes]:
         """The traces that have any of these names, as they were last read."""
         ...
