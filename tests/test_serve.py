@@ -347,6 +347,8 @@ def test_it_says_what_is_wrong_and_what_to_do_where_it_cannot_start(tmp_path: Pa
         (("--store", store, "--http", free, "--grpc", f"127.0.0.1:{small.grpc}"), "cannot listen"),
         (("--store", "mysql://x"), "sqlite:///PATH"),
         (("--store", f"sqlite:///{tmp_path / 'none' / 'x.db'}"), "no folder"),
+        (("--store", store, "--http", free, "--tls-key", "key.pem"), "needs both"),
+        (("--store", store, "--http", free, "--tls-key", "none", "--tls-certificate", "none"), "cannot be used"),
         (("--quiet-seconds", "soon"), "--quiet-seconds='soon'"),
         (("--http", "4318"), "HOST:PORT"),
         (("--tokens", str(tmp_path / "none.toml")), "cannot be read"),

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import signal
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -129,7 +130,9 @@ async def _serve(app: ASGIApp, door: socket.socket, settings: ServiceSettings, r
         ssl_certfile=settings.tls_certificate or None,
         ssl_keyfile=settings.tls_key or None,
         ssl_ca_certs=settings.tls_client_authority or None,
-        ssl_cert_reqs=2 if settings.tls_client_authority else 0,
+        ssl_cert_reqs=ssl.CERT_REQUIRED if settings.tls_client_authority else ssl.CERT_NONE,
+        # Exporters send every few seconds: a connection that ends in between costs a request now and then.
+        timeout_keep_alive=75,
     )
     server = _Server(config)
     loop = asyncio.get_running_loop()
@@ -164,8 +167,7 @@ def _listening(settings: ServiceSettings, access: Access) -> Iterator[socket.soc
         raise SettingsError("--http off: the service has no other door for its API; give it HOST:PORT")
     host, port = address
     check_address(access, host)
-    if bool(settings.tls_certificate) != bool(settings.tls_key):
-        raise SettingsError("TLS needs both --tls-certificate and --tls-key")
+    _check_tls(settings)
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         door = socket.socket(family, kind, protocol)
@@ -180,6 +182,21 @@ def _listening(settings: ServiceSettings, access: Access) -> Iterator[socket.soc
             advice = "is another service, or a Collector, running there? choose another with --http HOST:PORT"
             raise SettingsError(f"cannot listen on {settings.http!r}: {error.strerror or error}; {advice}") from error
         yield door
+
+
+def _check_tls(settings: ServiceSettings) -> None:
+    if bool(settings.tls_certificate) != bool(settings.tls_key):
+        raise SettingsError("TLS needs both --tls-certificate and --tls-key")
+    if settings.tls_client_authority and not settings.tls_certificate:
+        raise SettingsError("--tls-client-authority needs --tls-certificate and --tls-key")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        if settings.tls_certificate:
+            context.load_cert_chain(settings.tls_certificate, settings.tls_key)
+        if settings.tls_client_authority:
+            context.load_verify_locations(settings.tls_client_authority)
+    except OSError as error:  # ssl.SSLError is one
+        raise SettingsError(f"the files of TLS cannot be used: {error.strerror or error}") from error
 
 
 def _url(settings: ServiceSettings, door: socket.socket) -> str:
