@@ -5,6 +5,7 @@ What can be made again of these (items, facets, indexes) is, when they are taken
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -110,8 +111,7 @@ class _Loading:
             return
         with self.database.writing() as rows:
             if self.kind == "session":
-                for row in self.rows:
-                    self._write_session(rows, row)
+                self._write_sessions(rows, self.rows)
             else:
                 self._insert(rows, self.kind, _COLUMNS[self.kind], self.rows)
             if self.kind == "segment":
@@ -125,15 +125,19 @@ class _Loading:
         if values:
             rows.many(f"INSERT INTO {table} ({columns}) VALUES {places(values[0])}", values)
 
-    def _write_session(self, rows: Rows, row: Row) -> None:
-        tenant, session, reader, data, arrived, words = row
-        summary = read_summary(data)
-        columns: list[Any] = list(session_columns(summary, reader, arrived))
-        columns[SESSION_COLUMNS.split(", ").index("summary")] = data  # with what only a newer release understands
-        sql = f"INSERT INTO session (tenant, id, {SESSION_COLUMNS}) VALUES {places((1, 1, *columns))} RETURNING number"
-        ((number,),) = rows.all(sql, (tenant, session, *columns))
-        facets = sorted(facets_of(summary))
-        sql = "INSERT INTO facet (tenant, kind, value, session) VALUES (?, ?, ?, ?)"
-        rows.many(sql, ((tenant, *facet, number) for facet in facets))
-        count_facets(Saving(rows, tenant, self.now, self.database), dict.fromkeys(facets, 1))
-        self.database.index_text(rows, number, words)
+    def _write_sessions(self, rows: Rows, sessions: Sequence[Row]) -> None:
+        facets: list[Row] = []
+        counts: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
+        for tenant, session, reader, data, arrived, words in sessions:
+            summary = read_summary(data)
+            columns: list[Any] = list(session_columns(summary, reader, arrived))
+            columns[SESSION_COLUMNS.split(", ").index("summary")] = data  # with what only a newer release understands
+            values = (tenant, session, *columns)
+            sql = f"INSERT INTO session (tenant, id, {SESSION_COLUMNS}) VALUES {places(values)} RETURNING number"
+            ((number,),) = rows.all(sql, values)
+            facets.extend((tenant, *facet, number) for facet in facets_of(summary))
+            counts[tenant].update(facets_of(summary))
+            self.database.index_text(rows, number, words)
+        rows.many("INSERT INTO facet (tenant, kind, value, session) VALUES (?, ?, ?, ?)", sorted(facets))
+        for tenant, changes in sorted(counts.items()):
+            count_facets(Saving(rows, tenant, self.now, self.database), changes)

@@ -19,7 +19,7 @@ from psycopg_pool import ConnectionPool
 
 from spanreel.errors import SettingsError
 from spanreel_collector.stores.arriving import Arriving, Key, by_trace, keep_refusals
-from spanreel_collector.stores.database import DatabaseStore
+from spanreel_collector.stores.database import RARE, DatabaseStore
 from spanreel_collector.stores.finding import Conditions
 from spanreel_collector.stores.migrations import migrate
 from spanreel_collector.stores.postgresql_schema import MIGRATIONS, TABLES
@@ -262,7 +262,14 @@ class PostgresqlEngine:
 
     def add_words(self, rows: Rows, conditions: Conditions, words: Sequence[str]) -> None:
         """See `Engine`. Words are letters and digits, so that they mean nothing to the query language in quotes."""
-        conditions.add("s.words @@ ?::tsquery", " & ".join(f"'{word}'" for word in words) + ":*")
+        query = " & ".join(f"'{word}'" for word in words) + ":*"
+        # Materialized, so that it is planned as if all were wanted: guesses about words that begin somehow are bad.
+        matching = "WITH found AS MATERIALIZED (SELECT number FROM session WHERE words @@ ?::tsquery)"
+        numbers = [number for (number,) in rows.all(f"{matching} SELECT number FROM found LIMIT ?", (query, RARE + 1))]
+        if len(numbers) <= RARE:
+            conditions.add("s.number = ANY(?::bigint[])", numbers)
+        else:
+            conditions.add("s.words @@ ?::tsquery", query)
 
     # -- the disk ------------------------------------------------------------------------------------------------------
 
@@ -277,7 +284,7 @@ class PostgresqlEngine:
         ((live,),) = rows.all(
             "SELECT (SELECT COALESCE(SUM(bytes + items * ? + ?), 0) FROM trace) "
             "+ (SELECT COALESCE(SUM(OCTET_LENGTH(document) + ?), 0) FROM revision) "
-            "+ (SELECT COALESCE(SUM(PG_COLUMN_SIZE(s.*) + ?), 0) FROM session s)",
+            "+ (SELECT COALESCE(SUM(OCTET_LENGTH(summary) + COALESCE(PG_COLUMN_SIZE(words), 0) + ?), 0) FROM session)",
             (_ITEM, _ROW, _ROW, _ROW),
         )
         return int(live), sum(tables.values()), tables
