@@ -132,3 +132,27 @@ def test_what_anvia_says_of_a_failure_is_its_message() -> None:
     assert call.error is not None
     assert run.error is not None
     assert (call.error.type, call.error.message, run.error.message) == ("Error", "No soup.", "Closed.")
+
+
+def test_a_servers_call_that_only_an_application_stands_around_is_no_session() -> None:
+    served = {names.OPERATION: "execute_tool", names.TOOL_NAME: "order", "mcp.method.name": "tools/call"}
+    conversion = converted(
+        request(
+            span(1, "POST /mcp", {}, kind=2),
+            span(2, "tools/call order", served, 1, kind=2),
+            scope="mcp-python-sdk",
+        )
+    )
+    assert conversion.sessions == ()
+
+
+def test_a_chain_that_is_all_there_is_in_an_application_is_the_run() -> None:
+    kind = {"openinference.span.kind": "CHAIN"}
+    chain = {**kind, "input.value": "Soup!", "output.value": "Here."}
+    one = session(
+        span(1, "POST /chat", {}, seconds=9),
+        span(2, "Pipeline.run", chain, 1),
+        span(3, "Agent.run", kind, 2),
+        scope="openinference.instrumentation.haystack",
+    )
+    assert only_run(one).id == "0000000000000002"

@@ -41,7 +41,7 @@ def recover_rounds(trace: Trace) -> Trace:
     homes: dict[str, str] = {}
     for placed in trace:
         made = [] if placed.id in busy else list(_recovered(placed))
-        if made and not _tells_rounds(placed):
+        if made and not tells_rounds(placed):
             homes[placed.id] = made[0].id
         recovered += [_without_facts(placed), *made]
     return tuple(
@@ -113,7 +113,7 @@ def chain_responses(trace: Trace) -> Trace:
 def _recovered(placed: Placed) -> Iterator[Placed]:
     """The model calls that a run's output tells of: as one that holds all rounds, for `split_rounds`."""
     record = placed.record
-    if not isinstance(record, RunRecord) or not (_tells_rounds(placed) or (record.tools and record.output)):
+    if not isinstance(record, RunRecord) or not (tells_rounds(placed) or (record.tools and record.output)):
         return
     # What comes with None for facts an agent said without asking a model.
     said = tuple(message for message in record.output if message.get(FACTS, True) is not None)
@@ -137,7 +137,8 @@ def _may_tell_rounds(placed: Placed) -> bool:
     )
 
 
-def _tells_rounds(placed: Placed) -> bool:
+def tells_rounds(placed: Placed) -> bool:
+    """Whether a run's output tells of its rounds with a model."""
     record = placed.record
     return isinstance(record, RunRecord) and any(
         message.get("role") == "tool" or message.get(FACTS) for message in record.output

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from spanreel.model import Agent, RunRecord, ToolRecord
+from spanreel.model import Agent, ModelRecord, RunRecord, ToolRecord
+from spanreel_collector.rounds import tells_rounds
 from spanreel_collector.trace import Forest, Placed, Trace
 
 _SERVER = 2
@@ -14,12 +15,15 @@ _SERVER = 2
 def settle_steps(trace: Trace) -> Trace:
     """A step inside a run only groups; so does one that stands outermost here, yet not in its trace, and holds no call.
 
+    Unless it is all there is: of a trace that the application began, or another service, it may tell a whole run.
     A run that says no name takes that of its steps, where they agree.
     """
     if not any(isinstance(placed.record, RunRecord) and placed.record.outermost_only for placed in trace):
         return trace
     forest = Forest(trace)
     holding = _holding(forest, trace)
+    calls = any(isinstance(placed.record, ModelRecord | ToolRecord) for placed in trace)
+    told = any(tells_rounds(placed) for placed in trace)
     steps: set[str] = set()
     names: dict[str, set[str]] = {}
     for placed in trace:
@@ -31,23 +35,29 @@ def settle_steps(trace: Trace) -> Trace:
             if placed.record.agent.name:
                 names.setdefault(_top_run(forest, run).id, set()).add(placed.record.agent.name)
         elif placed.parent is not None and placed.id not in holding:
-            steps.add(placed.id)
+            begun_elsewhere = forest.top(placed).parent is not None
+            if calls or (begun_elsewhere and not told):
+                steps.add(placed.id)
     return tuple(_settled(placed, steps, names) for placed in trace)
 
 
 def drop_lone_servers(trace: Trace) -> Trace:
     """What a tool's server says of a call is no agent's call, unless something of an agent stands around it."""
-    if not any(_is_lone_server(placed) for placed in trace):
+    if not any(_is_server(placed) for placed in trace):
         return trace
     forest = Forest(trace)
-    return tuple(
-        replace(placed, record=None) if _is_lone_server(placed) and not any(forest.records_above(placed)) else placed
-        for placed in trace
-    )
+    agents = any(isinstance(placed.record, ModelRecord | RunRecord) for placed in trace)
+
+    def alone(placed: Placed) -> bool:
+        # Beside a model's calls it may be all that is known of a tool's; what another service asked is the agent's.
+        outermost = placed.parent is None or (not agents and forest.top(placed).parent is None)
+        return _is_server(placed) and outermost and not any(forest.records_above(placed))
+
+    return tuple(replace(placed, record=None) if alone(placed) else placed for placed in trace)
 
 
-def _is_lone_server(placed: Placed) -> bool:
-    return isinstance(placed.record, ToolRecord) and placed.span.kind == _SERVER and placed.parent is None
+def _is_server(placed: Placed) -> bool:
+    return isinstance(placed.record, ToolRecord) and placed.span.kind == _SERVER
 
 
 def _settled(placed: Placed, steps: set[str], names: dict[str, set[str]]) -> Placed:

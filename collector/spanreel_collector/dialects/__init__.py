@@ -130,6 +130,7 @@ GATHERERS: tuple[Gatherer, ...] = (
     anvia,
     autogen,
     logfire,
+    langsmith,
 )
 
 

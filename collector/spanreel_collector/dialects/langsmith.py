@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 from spanreel.model import (
@@ -20,11 +21,12 @@ from spanreel.model import (
 from spanreel_collector.dialects import genai_spans, values
 from spanreel_collector.dialects.content import bodies, ends, exchanges, tokens, tools
 from spanreel_collector.dialects.content.decoding import decode
-from spanreel_collector.span import Attributes, RawSpan
+from spanreel_collector.span import Attributes, RawLog, RawSpan
 
 NAME = "langsmith"
 
 _KIND = "langsmith.span.kind"
+_OUTERMOST = "spanreel.langsmith.outermost"
 _INPUT, _OUTPUT = "gen_ai.prompt", "gen_ai.completion"
 _METADATA = "langsmith.metadata."
 _OPERATIONS = {"llm": "chat", "embedding": "embeddings", "tool": "execute_tool", "retriever": "retrieval"}
@@ -38,6 +40,27 @@ _RAISED = re.compile(r"(?P<type>\w+)\((?P<quote>['\"])(?P<message>.*?)(?P=quote)
 def speaks(span: RawSpan) -> bool:
     """Whether LangSmith wrote the span."""
     return isinstance(span.attributes.get(_KIND), str)
+
+
+def trace_of(log: RawLog) -> str | None:
+    """LangSmith writes no logs."""
+    del log
+    return None
+
+
+def gather(spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> tuple[list[RawSpan], list[RawLog]]:
+    """The spans, those that an application's span stands directly around marked as the outermost."""
+    if not any(speaks(span) for span in spans):
+        return list(spans), list(logs)
+    by_id = {span.span_id: span for span in spans}
+    foreign = {identity for identity, span in by_id.items() if not speaks(span)}
+    gathered = [
+        replace(span, attributes={**span.attributes, _OUTERMOST: True})
+        if span.parent_id in foreign and speaks(span)
+        else span
+        for span in spans
+    ]
+    return gathered, list(logs)
 
 
 def read(span: RawSpan) -> Record | None:
@@ -170,5 +193,6 @@ def _agent_name(span: RawSpan) -> str | None:
     """The agent's name by LangChain's word; a decorated function is called by its own."""
     attributes = span.attributes
     of_langchain = _METADATA + "ls_integration" in attributes or "gen_ai.serialized.name" in attributes
-    by_name = span.name if not of_langchain and span.parent_id is None else None
+    outermost = span.parent_id is None or _OUTERMOST in attributes
+    by_name = span.name if not of_langchain and outermost else None
     return values.text(attributes, _METADATA + "lc_agent_name") or by_name

@@ -205,7 +205,7 @@ def _new_from(attributes: Attributes, told: tuple[Message, ...]) -> int | None:
 
     The index counts requests and responses, of which a request is several messages here.
     """
-    if not isinstance(attributes.get("pydantic_ai.all_messages"), str):
+    if not isinstance(attributes.get("pydantic_ai.all_messages"), str | list):
         return None
     left = values.integer(attributes, _NEW_FROM) or 0
     before = None

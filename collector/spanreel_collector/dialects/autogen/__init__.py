@@ -127,9 +127,12 @@ def gather(spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> tuple[list[RawSp
 
 
 def _parent(span: RawSpan, by_id: Mapping[str, RawSpan]) -> str | None:
-    if span.parent_id is not None or not speaks(span):
+    above = by_id.get(span.parent_id or "")
+    if not speaks(span) or (above is not None and speaks(above)):
         return span.parent_id
-    return next((link.span_id for link in span.links if link.span_id in by_id and link.span_id != span.span_id), None)
+    # What the application or another service stands around, its messages join all the same.
+    linked = (link.span_id for link in span.links if link.span_id in by_id and link.span_id != span.span_id)
+    return next(linked, span.parent_id)
 
 
 def _above(identity: str, parents: Mapping[str, str | None]) -> Iterator[str]:
