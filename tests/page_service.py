@@ -16,7 +16,7 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Page, Request, sync_playwright
+from playwright.sync_api import Browser, Dialog, Page, Request, sync_playwright
 
 from conftest import CHROMIUM_ABSENT
 
@@ -128,13 +128,17 @@ def watched(
         if not request.url.startswith((served.url, f"blob:{served.url}")):
             seen.faults.append(f"asked for {request.url}")
 
+    def dismissed(dialog: Dialog) -> None:
+        seen.faults.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
     seen.page.on("pageerror", lambda error: seen.faults.append(f"error: {error}"))
-    seen.page.on("console", lambda said: seen.faults.append(said.text) if said.type in ("error", "warning") else None)
-    seen.page.on("dialog", lambda dialog: (seen.faults.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+    seen.page.on("console", lambda said: seen.faults.extend([said.text] * (said.type in ("error", "warning"))))
+    seen.page.on("dialog", dismissed)
     seen.page.on("popup", lambda popup: seen.faults.append(f"window: {popup.url}"))
     context.on("request", asked)
     try:
         yield seen
-        assert seen.faults == []
+        assert not seen.faults, seen.faults
     finally:
         context.close()

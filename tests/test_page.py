@@ -59,7 +59,9 @@ def window(browser: Browser, served: Served) -> Iterator[Watched]:
 
 def identity(served: Served, key: str) -> str:
     """The id of the session with this conversation id or trace."""
-    return next(one["id"] for one in served.read("sessions", limit="500")["sessions"] if one["key"].startswith(key))
+    return str(
+        next(one["id"] for one in served.read("sessions", limit="500")["sessions"] if one["key"].startswith(key))
+    )
 
 
 def rows(page: Page) -> Locator:
@@ -471,7 +473,7 @@ def test_text_has_contrast_controls_have_names_and_nothing_is_wider_than_the_win
         f"?session={session}&at=/runs/0/turns/1/tool_calls/0",
         f"?session={session}&view=compare&with={session}",
     )
-    options = {"color_scheme": colours, "reduced_motion": "reduce"}
+    options: dict[str, Any] = {"color_scheme": colours, "reduced_motion": "reduce"}
     with watched(browser, served, width, **options) as window:
         for query in queries:
             page = window.open(query)

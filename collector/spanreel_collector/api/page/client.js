@@ -6,7 +6,7 @@ const BASE = new URL("/api/v1/", location.href);
 const TOKEN = "spanreel.token";
 const LONGEST_WAIT = 30_000;
 
-export class ApiError extends Error {
+class ApiError extends Error {
   constructor(status, message) {
     super(message);
     this.status = status;
@@ -23,7 +23,8 @@ export async function read(path, { query = {}, signal, method = "GET" } = {}) {
 function parseJson(text) {
   if (!/\d{16}/.test(text)) return JSON.parse(text);
   return JSON.parse(text, (key, value, { source } = {}) =>
-    typeof value === "number" && !Number.isSafeInteger(value) && /^-?\d+$/.test(source ?? "") ? BigInt(source) : value);
+    typeof value === "number" && !Number.isSafeInteger(value) && /^-?\d+$/.test(source ?? "") ? BigInt(source) : value,
+  );
 }
 
 /** The answer as it comes, for files and streams. */
@@ -76,16 +77,40 @@ function newToken(refused) {
 }
 
 function tokenForm(refused, close) {
-  const field = element("input", { type: "password", id: "token", autocomplete: "off", spellcheck: "false", required: true });
-  return element("form", { method: "dialog", on: { submit: (event) => { event.preventDefault(); close(field.value.trim()); } } },
+  const field = element("input", {
+    type: "password",
+    id: "token",
+    autocomplete: "off",
+    spellcheck: "false",
+    required: true,
+  });
+  return element(
+    "form",
+    {
+      method: "dialog",
+      on: {
+        submit: (event) => {
+          event.preventDefault();
+          close(field.value.trim());
+        },
+      },
+    },
     element("h2", {}, "This service asks for a token"),
     refused && element("p", { class: "bad" }, "The token that this tab had was not accepted."),
     element("label", { for: "token" }, "A token with the scope \u201cread\u201d"),
     field,
-    element("p", { class: "dim" }, "It is kept in this tab alone, until the tab is closed, and is sent nowhere but here."),
-    element("p", { class: "actions" },
+    element(
+      "p",
+      { class: "dim" },
+      "It is kept in this tab alone, until the tab is closed, and is sent nowhere but here.",
+    ),
+    element(
+      "p",
+      { class: "actions" },
       element("button", { type: "button", on: { click: () => close(null) } }, "Cancel"),
-      element("button", { class: "primary" }, "Go on")));
+      element("button", { class: "primary" }, "Go on"),
+    ),
+  );
 }
 
 /** Follow what changes, for good: `tell({id, revision})` for each, `tell(null)` where some were missed. `state` is told
@@ -125,8 +150,14 @@ async function* eventsOf(body) {
 }
 
 function eventOf(block) {
-  const lines = block.split("\n").map((line) => /^(\w+): ?(.*)$/.exec(line)).filter(Boolean);
-  const data = lines.filter(([, name]) => name === "data").map(([, , value]) => value).join("\n");
+  const lines = block
+    .split("\n")
+    .map((line) => /^(\w+): ?(.*)$/.exec(line))
+    .filter(Boolean);
+  const data = lines
+    .filter(([, name]) => name === "data")
+    .map(([, , value]) => value)
+    .join("\n");
   if (!data) return null;
   try {
     return { name: lines.find(([, name]) => name === "event")?.[2] ?? "message", data: JSON.parse(data) };

@@ -12,13 +12,18 @@ const LONGEST = 20_000; // Letters of a text that are compared word by word.
 export function differenceOf(one, { titles = ["recorded", "now"], place = null } = {}) {
   const [before, after] = [shown(one, "recorded"), shown(one, "live")];
   const [left, right] = sides(before, after);
-  const side = (title, kind, content) => element("div", { class: `side-of ${kind}` }, element("h4", {}, title), content);
-  return element("figure", { class: "difference" },
+  const side = (title, kind, content) =>
+    element("div", { class: `side-of ${kind}` }, element("h4", {}, title), content);
+  return element(
+    "figure",
+    { class: "difference" },
     element("figcaption", {}, one.pointer ? element("code", { class: "pointer" }, one.pointer) : null, place),
-    element("div", { class: "sides" }, side(titles[0], "was", left), side(titles[1], "is", right)));
+    element("div", { class: "sides" }, side(titles[0], "was", left), side(titles[1], "is", right)),
+  );
 }
 
-const shown = (one, side) => (Object.hasOwn(one, side) ? (typeof one[side] === "string" ? one[side] : toJson(one[side], 2)) : null);
+const shown = (one, side) =>
+  Object.hasOwn(one, side) ? (typeof one[side] === "string" ? one[side] : toJson(one[side], 2)) : null;
 
 const nothing = () => element("p", { class: "dim" }, "nothing there");
 
@@ -27,7 +32,14 @@ function sides(before, after) {
     return [before, after].map((text) => (text === null ? nothing() : longText(text, "said mono")));
   }
   const pieces = apart(before, after);
-  const side = (own, tag) => element("div", { class: "said mono", dir: "auto" }, pieces.filter(([kind]) => kind === "same" || kind === own).map(([kind, text]) => (kind === "same" ? text : element(tag, {}, text))));
+  const side = (own, tag) =>
+    element(
+      "div",
+      { class: "said mono", dir: "auto" },
+      pieces
+        .filter(([kind]) => kind === "same" || kind === own)
+        .map(([kind, text]) => (kind === "same" ? text : element(tag, {}, text))),
+    );
   return [side("gone", "del"), side("new", "ins")];
 }
 
@@ -41,5 +53,9 @@ function calledRow(view, subject, path, number) {
   const run = view.outline.rows.find((row) => row.kind === "run" && row.value.path === path);
   if (!run || subject === "run") return run ?? null;
   const kinds = subject === "tool call" ? ["tool"] : ["model", "side"];
-  return view.outline.rows.slice(run.number + 1, run.end).filter((row) => row.runRow === run && kinds.includes(row.kind))[number - 1] ?? run;
+  return (
+    view.outline.rows.slice(run.number + 1, run.end).filter((row) => row.runRow === run && kinds.includes(row.kind))[
+      number - 1
+    ] ?? run
+  );
 }

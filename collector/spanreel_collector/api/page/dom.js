@@ -3,7 +3,7 @@
 // What would move letters about, or is not to be seen at all; line ends and tabs stay.
 const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
 
-export const printable = (text) => String(text).replace(UNSEEN, "\ufffd");
+const printable = (text) => String(text).replace(UNSEEN, "\ufffd");
 
 /** An element. `properties`: `class`, `on` (listeners by event), all else attributes, left out where null or false. */
 export function element(tag, properties, ...children) {
@@ -37,6 +37,23 @@ export function button(label, act, properties) {
   return element("button", { type: "button", on: { click: act }, ...properties }, label);
 }
 
+/** A list into `box`, so many at a time; what is left says how much there is, and comes when asked for. */
+export function inPortions(box, items, draw, most, from = 0) {
+  box.append(...items.slice(from, from + most).map(draw));
+  const next = from + most;
+  if (next >= items.length) return box;
+  const more = button(
+    `${next.toLocaleString("en-US")} of ${items.length.toLocaleString("en-US")} shown: more`,
+    () => {
+      more.remove();
+      inPortions(box, items, draw, most, next);
+    },
+    { class: "more" },
+  );
+  box.append(more);
+  return box;
+}
+
 /** A link to another state of this page; `main` follows it without loading the page again. */
 export function link(query, properties, ...children) {
   return element("a", { href: address(query), "data-inside": true, ...properties }, ...children);
@@ -52,11 +69,25 @@ export function address(query) {
 export function ask(label, make) {
   return new Promise((resolve) => {
     let answer = null;
-    const dialog = element("dialog", { "aria-label": label, on: {
-      close: () => { dialog.remove(); resolve(answer); },
-      click: (event) => { if (event.target === dialog) dialog.close(); },
-    } });
-    fill(dialog, make((value) => { answer = value; dialog.close(); }));
+    const dialog = element("dialog", {
+      "aria-label": label,
+      on: {
+        close: () => {
+          dialog.remove();
+          resolve(answer);
+        },
+        click: (event) => {
+          if (event.target === dialog) dialog.close();
+        },
+      },
+    });
+    fill(
+      dialog,
+      make((value) => {
+        answer = value;
+        dialog.close();
+      }),
+    );
     document.body.append(dialog);
     dialog.showModal();
   });

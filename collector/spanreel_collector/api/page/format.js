@@ -38,7 +38,8 @@ export const exact = (number) => (typeof number === "number" ? number.toLocaleSt
 export function compact(number) {
   if (typeof number !== "number") return UNKNOWN;
   if (number < 1000) return String(number);
-  const [scaled, sign] = number < 999_500 ? [number / 1e3, "k"] : number < 999_500_000 ? [number / 1e6, "M"] : [number / 1e9, "G"];
+  const [scaled, sign] =
+    number < 999_500 ? [number / 1e3, "k"] : number < 999_500_000 ? [number / 1e6, "M"] : [number / 1e9, "G"];
   return trim(scaled.toFixed(scaled < 99.5 ? 1 : 0)) + sign;
 }
 
@@ -62,7 +63,14 @@ export function when(text, now = new Date()) {
   return `${day.format(date)}, ${CLOCK.format(date)}`;
 }
 
-const PRECISE = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3 });
+const PRECISE = new Intl.DateTimeFormat("en-GB", {
+  day: "numeric",
+  month: "short",
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  fractionalSecondDigits: 3,
+});
 
 /** To the millisecond. */
 export const precisely = (text) => (moment(text) === null ? text : PRECISE.format(new Date(moment(text))));
@@ -76,13 +84,20 @@ export const plural = (count, word) => `${exact(count)} ${word}${count === 1 ? "
 
 /** On one line, no longer than this. */
 export function line(text, most = 160) {
-  const flat = String(text).slice(0, most * 4).replace(/\s+/g, " ").trim();
+  const flat = String(text)
+    .slice(0, most * 4)
+    .replace(/\s+/g, " ")
+    .trim();
   return flat.length > most ? `${flat.slice(0, most - 1)}\u2026` : flat;
 }
 
 /** JSON as text; integers too large for a number are kept as they came. */
 export const toJson = (value, indent) =>
-  JSON.stringify(value, (key, item) => (typeof item === "bigint" ? JSON.rawJSON?.(String(item)) ?? String(item) : item), indent);
+  JSON.stringify(
+    value,
+    (key, item) => (typeof item === "bigint" ? (JSON.rawJSON?.(String(item)) ?? String(item)) : item),
+    indent,
+  );
 
 /** A JSON value on one line. */
 export const brief = (value, most = 160) => line(typeof value === "string" ? value : shallow(value), most);
@@ -96,14 +111,19 @@ function shallow(value, room = 400) {
     const text = (Array.isArray(value) ? "" : `${JSON.stringify(key)}: `) + shallow(item, room - used);
     parts.push(text);
     used += text.length + 2;
-    if (used > room) { parts.push("\u2026"); break; }
+    if (used > room) {
+      parts.push("\u2026");
+      break;
+    }
   }
   return Array.isArray(value) ? `[${parts.join(", ")}]` : `{${parts.join(", ")}}`;
 }
 
-export const entries = (value) => (Array.isArray(value) ? value.map((item, index) => [index, item]) : Object.entries(value));
+export const entries = (value) =>
+  Array.isArray(value) ? value.map((item, index) => [index, item]) : Object.entries(value);
 
 /** The text if it needs no quotes in a shell, else in quotes. */
-export const shellWord = (text) => (/^[\w@%+=:,./#-]+$/.test(text) ? text : `'${printableWord(text).replaceAll("'", "'\\''")}'`);
+export const shellWord = (text) =>
+  /^[\w@%+=:,./#-]+$/.test(text) ? text : `'${printableWord(text).replaceAll("'", "'\\''")}'`;
 
 const printableWord = (text) => text.replace(/[\u0000-\u001f\u007f-\u009f]/g, "");

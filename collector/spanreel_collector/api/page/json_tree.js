@@ -1,6 +1,6 @@
 // Any JSON value as a tree that opens step by step, so that a large one costs what is looked at.
 
-import { button, copy, element, replace } from "./dom.js";
+import { button, copy, element, inPortions, replace } from "./dom.js";
 import { brief, entries, exact, toJson } from "./format.js";
 
 const PORTION = 100;
@@ -9,7 +9,11 @@ const OPEN = 40; // Values of up to so many items come opened.
 
 /** A tree, with what it is called; of a large one so many levels are opened. */
 export function jsonTree(value, label, opened = 1) {
-  return element("div", { class: "tree", "aria-label": label, role: "group" }, node(null, value, 0, count(value, OPEN + 1) <= OPEN ? Infinity : opened));
+  return element(
+    "div",
+    { class: "tree", "aria-label": label, role: "group" },
+    node(null, value, 0, count(value, OPEN + 1) <= OPEN ? Infinity : opened),
+  );
 }
 
 /** Text as it is, however long: beyond some thousands of letters the rest comes when asked for. */
@@ -17,10 +21,14 @@ export function longText(text, className = "said") {
   const whole = String(text);
   const box = element("div", { class: className, dir: "auto" }, whole.slice(0, LONGEST));
   if (whole.length <= LONGEST) return box;
-  const more = button(`${exact(LONGEST)} of ${exact(whole.length)} characters shown: show all`, () => {
-    replace(box, whole);
-    more.remove();
-  }, { class: "more" });
+  const more = button(
+    `${exact(LONGEST)} of ${exact(whole.length)} characters shown: show all`,
+    () => {
+      replace(box, whole);
+      more.remove();
+    },
+    { class: "more" },
+  );
   return element("div", {}, box, more);
 }
 
@@ -42,29 +50,48 @@ function node(key, value, depth, openTo) {
   if (value === null || typeof value !== "object") return element("div", { class: "leaf" }, named(key), scalar(value));
   const items = entries(value);
   const [left, right] = Array.isArray(value) ? ["[", "]"] : ["{", "}"];
-  if (!items.length) return element("div", { class: "leaf" }, named(key), element("span", { class: "dim" }, left + right));
+  if (!items.length)
+    return element("div", { class: "leaf" }, named(key), element("span", { class: "dim" }, left + right));
   const body = element("div", { class: "branch" });
-  const portion = (from) => {
-    body.append(...items.slice(from, from + PORTION).map(([name, item]) => node(name, item, depth + 1, openTo)));
-    const next = from + PORTION;
-    if (next >= items.length) return;
-    const more = button(`${exact(next)} of ${exact(items.length)} shown: more`, () => { more.remove(); portion(next); }, { class: "more" });
-    body.append(more);
-  };
-  const box = element("details", { class: "node", on: { toggle: () => { if (box.open && !body.firstChild) portion(0); } } },
-    element("summary", {}, named(key), element("span", { class: "dim" }, left, element("span", { class: "peek" }, ` ${brief(value, 90).slice(1, -1)} `), right),
-      element("span", { class: "count" }, ` ${exact(items.length)}`)),
-    body);
+  const fill = () => inPortions(body, items, ([name, item]) => node(name, item, depth + 1, openTo), PORTION);
+  const box = element(
+    "details",
+    {
+      class: "node",
+      on: {
+        toggle: () => {
+          if (box.open && !body.firstChild) fill();
+        },
+      },
+    },
+    element(
+      "summary",
+      {},
+      named(key),
+      element(
+        "span",
+        { class: "dim" },
+        left,
+        element("span", { class: "peek" }, ` ${brief(value, 90).slice(1, -1)} `),
+        right,
+      ),
+      element("span", { class: "count" }, ` ${exact(items.length)}`),
+    ),
+    body,
+  );
   if (depth < openTo) {
-    portion(0);
+    fill();
     box.open = true;
   }
   return box;
 }
 
-const named = (key) => key !== null && [element("span", { class: typeof key === "number" ? "index" : "key" }, String(key)), ": "];
+const named = (key) =>
+  key !== null && [element("span", { class: typeof key === "number" ? "index" : "key" }, String(key)), ": "];
 
 function scalar(value) {
   if (typeof value !== "string") return element("span", { class: "literal" }, String(value));
-  return value.length > 200 || value.includes("\n") ? longText(value, "string block") : element("span", { class: "string", dir: "auto" }, value === "" ? '""' : value);
+  return value.length > 200 || value.includes("\n")
+    ? longText(value, "string block")
+    : element("span", { class: "string", dir: "auto" }, value === "" ? '""' : value);
 }

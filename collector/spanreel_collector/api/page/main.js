@@ -7,7 +7,11 @@ import { showSession } from "./session.js";
 import { showSessions } from "./sessions.js";
 
 const main = document.getElementById("main");
-const THEMES = [["auto", "\u25d0", "as the system has it"], ["light", "\u2600", "light"], ["dark", "\u263e", "dark"]];
+const THEMES = [
+  ["auto", "\u25d0", "as the system has it"],
+  ["light", "\u2600", "light"],
+  ["dark", "\u263e", "dark"],
+];
 const KEYS = [
   ["/", "search; in a session, find in it"],
   ["j  k", "next and previous: session in the list, row in a session"],
@@ -48,8 +52,14 @@ function draw() {
 }
 
 function trail(query) {
-  replace(document.getElementById("trail"), query.session !== undefined && [link(back, { id: "back" }, "Sessions"), element("span", { "aria-hidden": "true" }, " / "),
-    element("span", { class: "here", title: query.session, "aria-current": "page" }, line(query.session, 60))]);
+  replace(
+    document.getElementById("trail"),
+    query.session !== undefined && [
+      link(back, { id: "back" }, "Sessions"),
+      element("span", { "aria-hidden": "true" }, " / "),
+      element("span", { class: "here", title: query.session, "aria-current": "page" }, line(query.session, 60)),
+    ],
+  );
 }
 
 // The list is left as it was asked for, and found so again.
@@ -77,10 +87,27 @@ document.addEventListener("keydown", (event) => {
   else if (event.key === "Escape" && asked().session !== undefined) go(back);
 });
 
-const showKeys = () => ask("Keyboard", (close) => [
-  element("h2", {}, "Keyboard"),
-  element("dl", { class: "keys" }, KEYS.map(([key, does]) => [element("dt", {}, key.split("  ").map((one) => element("kbd", {}, one))), element("dd", {}, does)])),
-  element("p", { class: "actions" }, button("Close", () => close(null), { class: "primary" }))]);
+const showKeys = () =>
+  ask("Keyboard", (close) => [
+    element("h2", {}, "Keyboard"),
+    element(
+      "dl",
+      { class: "keys" },
+      KEYS.map(([key, does]) => [
+        element(
+          "dt",
+          {},
+          key.split("  ").map((one) => element("kbd", {}, one)),
+        ),
+        element("dd", {}, does),
+      ]),
+    ),
+    element(
+      "p",
+      { class: "actions" },
+      button("Close", () => close(null), { class: "primary" }),
+    ),
+  ]);
 
 function applyTheme(name) {
   const [theme, sign, means] = THEMES.find(([one]) => one === name) ?? THEMES[0];
@@ -102,8 +129,14 @@ document.getElementById("keys").addEventListener("click", showKeys);
 
 const live = document.getElementById("live");
 draw();
-follow((one) => (one ? view?.changed(one) : view?.missed()), (state) => {
-  live.className = `live ${state}`;
-  replace(live, state === "live" ? "live" : "not live");
-  live.title = state === "live" ? "What changes is shown at once" : "The service does not send what changes now; it is tried again";
-});
+follow(
+  (one) => (one ? view?.changed(one) : view?.missed()),
+  (state) => {
+    live.className = `live ${state}`;
+    replace(live, state === "live" ? "live" : "not live");
+    live.title =
+      state === "live"
+        ? "What changes is shown at once"
+        : "The service does not send what changes now; it is tried again";
+  },
+);

@@ -12,7 +12,9 @@ export function outlineOf(session) {
   // Runs that name each other as parents have no root among them; they are shown all the same.
   for (const index of session.runs.keys()) if (!context.seen.has(index)) addRun(context, index, 0, null);
   const { rows } = context;
-  rows.forEach((row, number) => { row.number = number; });
+  rows.forEach((row, number) => {
+    row.number = number;
+  });
   for (const row of rows) if (row.kind === "turn") spread(rows, row);
   const byPointer = new Map(rows.map((row) => [row.pointer, row]));
   return { rows, at: (pointer) => find(byPointer, pointer), again: (row) => sameRow(rows, byPointer, row) };
@@ -88,7 +90,8 @@ function addEarlier(context, left, turn, depth, row) {
 
 function addTurn(context, turn, pointer, depth, { row: parent, known }) {
   const row = add(context, { kind: "turn", value: turn, pointer, depth, parent, title: `turn ${turn.index}` });
-  if (turn.model_call) addModel(context, turn.model_call, `${pointer}/model_call`, depth + 1, { row, known, kind: "model" });
+  if (turn.model_call)
+    addModel(context, turn.model_call, `${pointer}/model_call`, depth + 1, { row, known, kind: "model" });
   for (const [number, call] of (turn.tool_calls ?? []).entries()) {
     addTool(context, call, `${pointer}/tool_calls/${number}`, depth + 1, row);
     if (call.call_id) known.calls.add(call.call_id);
@@ -120,7 +123,17 @@ function addTool(context, call, pointer, depth, parent) {
 }
 
 function add(context, { kind, value, pointer, depth, parent, title }) {
-  const row = { kind, value, pointer, depth, parent, title: line(title, 200), status: value.status ?? "ok", fresh: [], ending: [] };
+  const row = {
+    kind,
+    value,
+    pointer,
+    depth,
+    parent,
+    title: line(title, 200),
+    status: value.status ?? "ok",
+    fresh: [],
+    ending: [],
+  };
   row.started = moment(value.started_at);
   row.ended = moment(value.ended_at);
   row.runRow = kind === "run" ? row : parent.kind === "run" ? parent : parent.runRow;

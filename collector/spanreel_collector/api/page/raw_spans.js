@@ -6,7 +6,10 @@ const MOST = 64_000_000; // Bytes that are read into this tab; above it, exports
 
 /** The span with this id, with its resource, scope and log records; null where there is none. */
 export async function rawSpan(view, id) {
-  view.raw ??= readSpans(view).catch((error) => { view.raw = null; throw error; });
+  view.raw ??= readSpans(view).catch((error) => {
+    view.raw = null;
+    throw error;
+  });
   return (await view.raw).get(id) ?? null;
 }
 
@@ -15,13 +18,15 @@ async function readSpans(view) {
   const found = new Map();
   for (const request of requestsOf(await bounded(response))) {
     for (const { resource, scopeSpans } of request.resourceSpans ?? []) {
-      for (const { scope, spans } of scopeSpans ?? []) for (const span of spans ?? []) found.set(idOf(span), { ...found.get(idOf(span)), span, scope, resource });
+      for (const { scope, spans } of scopeSpans ?? [])
+        for (const span of spans ?? []) found.set(idOf(span), { ...found.get(idOf(span)), span, scope, resource });
     }
     for (const { scopeLogs } of request.resourceLogs ?? []) {
-      for (const { logRecords } of scopeLogs ?? []) for (const record of logRecords ?? []) {
-        const one = found.get(idOf(record)) ?? {};
-        found.set(idOf(record), { ...one, logs: [...(one.logs ?? []), record] });
-      }
+      for (const { logRecords } of scopeLogs ?? [])
+        for (const record of logRecords ?? []) {
+          const one = found.get(idOf(record)) ?? {};
+          found.set(idOf(record), { ...one, logs: [...(one.logs ?? []), record] });
+        }
     }
   }
   return found;

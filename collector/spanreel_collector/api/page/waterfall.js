@@ -1,4 +1,4 @@
-// The rows of a session along time. Only rows on the screen are in the document; times in which nothing happened are cut.
+// The rows of a session along time. Only rows on the screen are in the document; times when nothing happened are cut.
 
 import { button, element, replace } from "./dom.js";
 import { compact, duration, exact } from "./format.js";
@@ -13,8 +13,22 @@ const CUT = 0.025;
 /** `{element, draw(), select(row, move), beside(row, step), fold(row, shut, go), zoom()}`. */
 export function waterfall(view, choose) {
   const { rows } = view.outline;
-  const fall = { view, rows, choose: (row) => choose(row, { from: "waterfall" }), folded: new Set(), chosen: null, scale: scaleOf(rows), zoomed: null, sums: sumsOf(rows) };
-  fall.list = element("div", { class: "fall-rows", role: "tree", tabindex: "0", "aria-label": "Runs, turns and calls along time" });
+  const fall = {
+    view,
+    rows,
+    choose: (row) => choose(row, { from: "waterfall" }),
+    folded: new Set(),
+    chosen: null,
+    scale: scaleOf(rows),
+    zoomed: null,
+    sums: sumsOf(rows),
+  };
+  fall.list = element("div", {
+    class: "fall-rows",
+    role: "tree",
+    tabindex: "0",
+    "aria-label": "Runs, turns and calls along time",
+  });
   fall.inner = element("div", { class: "fall-inner", role: "presentation" });
   fall.list.append(fall.inner);
   fall.count = element("span", { class: "dim", role: "status" });
@@ -24,7 +38,13 @@ export function waterfall(view, choose) {
   arrange(fall);
   fall.axis = element("span", { class: "area" });
   fall.zoomer = button("Zoom", () => zoom(fall), { class: "small", hidden: true });
-  const head = element("div", { class: "fall-head" }, element("span", { class: "fall-count" }, fall.count, fall.zoomer), element("span", { class: "track", "aria-hidden": "true" }, fall.axis), element("span", { class: "column" }, "tokens"));
+  const head = element(
+    "div",
+    { class: "fall-head" },
+    element("span", { class: "fall-count" }, fall.count, fall.zoomer),
+    element("span", { class: "track", "aria-hidden": "true" }, fall.axis),
+    element("span", { class: "column" }, "tokens"),
+  );
   drawAxis(fall);
   const whole = element("section", { class: "fall", "aria-label": "Waterfall" }, head, fall.list);
   return {
@@ -38,14 +58,20 @@ export function waterfall(view, choose) {
 }
 
 function listen(fall) {
-  const rowOf = (event) => { const node = event.target.closest(".fall-row"); return node && fall.rows[Number(node.dataset.number)]; };
+  const rowOf = (event) => {
+    const node = event.target.closest(".fall-row");
+    return node && fall.rows[Number(node.dataset.number)];
+  };
   fall.list.addEventListener("click", (event) => {
     const row = rowOf(event);
     if (!row) return;
     if (event.target.closest(".twist") && row.end - row.number > 1) return toggle(fall, row);
     fall.choose(row);
   });
-  fall.list.addEventListener("dblclick", (event) => { const row = rowOf(event); if (row && row.end - row.number > 1) toggle(fall, row); });
+  fall.list.addEventListener("dblclick", (event) => {
+    const row = rowOf(event);
+    if (row && row.end - row.number > 1) toggle(fall, row);
+  });
 }
 
 // -- which rows ------------------------------------------------------------------------------------------------------
@@ -62,7 +88,12 @@ function arrange(fall) {
     }
   }
   fall.inner.style.height = `${fall.visible.length * HEIGHT}px`;
-  replace(fall.count, fall.visible.length === fall.rows.length ? `${exact(fall.rows.length)} rows` : `${exact(fall.visible.length)} of ${exact(fall.rows.length)} rows`);
+  replace(
+    fall.count,
+    fall.visible.length === fall.rows.length
+      ? `${exact(fall.rows.length)} rows`
+      : `${exact(fall.visible.length)} of ${exact(fall.rows.length)} rows`,
+  );
 }
 
 function toggle(fall, row) {
@@ -74,8 +105,14 @@ function toggle(fall, row) {
 function fold(fall, row, shut, go) {
   const folds = row.end - row.number > 1;
   const isShut = fall.folded.has(row);
-  if (shut && (!folds || isShut)) { if (row.parent) go(row.parent); return true; }
-  if (!shut && folds && !isShut) { go(fall.rows[row.number + 1]); return true; }
+  if (shut && (!folds || isShut)) {
+    if (row.parent) go(row.parent);
+    return true;
+  }
+  if (!shut && folds && !isShut) {
+    go(fall.rows[row.number + 1]);
+    return true;
+  }
   if (folds) toggle(fall, row);
   return true;
 }
@@ -106,7 +143,8 @@ function select(fall, row, move) {
     if (opened) arrange(fall);
     const top = row.line * HEIGHT;
     const { scrollTop, clientHeight } = fall.list;
-    if ((move || opened) && (top < scrollTop || top + HEIGHT > scrollTop + clientHeight)) fall.list.scrollTop = top - clientHeight / 3;
+    if ((move || opened) && (top < scrollTop || top + HEIGHT > scrollTop + clientHeight))
+      fall.list.scrollTop = top - clientHeight / 3;
   }
   drawRows(fall);
 }
@@ -114,7 +152,10 @@ function select(fall, row, move) {
 function drawRows(fall) {
   const from = Math.max(0, Math.floor(fall.list.scrollTop / HEIGHT) - BEYOND);
   const to = Math.min(fall.visible.length, Math.ceil((fall.list.scrollTop + fall.list.clientHeight) / HEIGHT) + BEYOND);
-  replace(fall.inner, fall.visible.slice(from, to).map((row) => rowElement(fall, row)));
+  replace(
+    fall.inner,
+    fall.visible.slice(from, to).map((row) => rowElement(fall, row)),
+  );
   if (fall.chosen) fall.list.setAttribute("aria-activedescendant", `row-${fall.chosen.number}`);
   else fall.list.removeAttribute("aria-activedescendant");
 }
@@ -124,11 +165,36 @@ function rowElement(fall, row) {
   const length = row.started !== null && row.ended !== null ? duration(Math.max(0, row.ended - row.started)) : "";
   const sum = fall.sums.get(row);
   const said = [row.title, row.status !== "ok" && STATUS.get(row.status), length].filter(Boolean).join(", ");
-  const made = element("div", { class: `fall-row ${row.kind} ${row.status !== "ok" ? row.status : ""} ${fall.chosen === row ? "chosen" : ""}`, id: `row-${row.number}`, role: "treeitem",
-    "aria-level": row.depth + 1, "aria-selected": String(fall.chosen === row), "aria-expanded": folds ? String(!fall.folded.has(row)) : null, "aria-label": said, "data-number": row.number },
-  element("span", { class: "name" }, element("span", { class: "twist", "aria-hidden": "true" }, folds ? (fall.folded.has(row) ? "\u25b8" : "\u25be") : ""), sign(row), element("span", { class: "text", dir: "auto", title: row.title }, row.title)),
-  track(fall, row, length),
-  element("span", { class: "column", title: sum ? `${exact(sum.input)} in, ${exact(sum.output)} out` : null }, sum ? `${compact(sum.input)} \u203a ${compact(sum.output)}` : ""));
+  const made = element(
+    "div",
+    {
+      class: `fall-row ${row.kind} ${row.status !== "ok" ? row.status : ""} ${fall.chosen === row ? "chosen" : ""}`,
+      id: `row-${row.number}`,
+      role: "treeitem",
+      "aria-level": row.depth + 1,
+      "aria-selected": String(fall.chosen === row),
+      "aria-expanded": folds ? String(!fall.folded.has(row)) : null,
+      "aria-label": said,
+      "data-number": row.number,
+    },
+    element(
+      "span",
+      { class: "name" },
+      element(
+        "span",
+        { class: "twist", "aria-hidden": "true" },
+        folds ? (fall.folded.has(row) ? "\u25b8" : "\u25be") : "",
+      ),
+      sign(row),
+      element("span", { class: "text", dir: "auto", title: row.title }, row.title),
+    ),
+    track(fall, row, length),
+    element(
+      "span",
+      { class: "column", title: sum ? `${exact(sum.input)} in, ${exact(sum.output)} out` : null },
+      sum ? `${compact(sum.input)} \u203a ${compact(sum.output)}` : "",
+    ),
+  );
   made.style.top = `${row.line * HEIGHT}px`;
   made.style.setProperty("--depth", Math.min(row.depth, 10));
   return made;
@@ -165,7 +231,10 @@ const openEnd = (fall, row) => row.runRow.ended ?? fall.scale.last;
 
 /** `{place(moment) -> 0..1, cuts, spans, share, first, last}`. */
 function scaleOf(rows) {
-  const timed = rows.filter((row) => row.started !== null).map((row) => [row.started, Math.max(row.ended ?? row.started, row.started)]).sort((a, b) => a[0] - b[0]);
+  const timed = rows
+    .filter((row) => row.started !== null)
+    .map((row) => [row.started, Math.max(row.ended ?? row.started, row.started)])
+    .sort((a, b) => a[0] - b[0]);
   if (!timed.length) return { place: () => 0, cuts: [], spans: [], first: 0, last: 0 };
   const merged = merge(timed, 0);
   const done = merged.reduce((sum, [from, to]) => sum + to - from, 0);
@@ -174,12 +243,18 @@ function scaleOf(rows) {
   const total = spans.reduce((sum, [from, to]) => sum + to - from, 0) || 1;
   const share = (1 - width * (spans.length - 1)) / total;
   let left = 0;
-  const placed = spans.map(([from, to]) => { const span = { from, to, left }; left += (to - from) * share + width; return span; });
+  const placed = spans.map(([from, to]) => {
+    const span = { from, to, left };
+    left += (to - from) * share + width;
+    return span;
+  });
   const place = (at) => {
     const span = placed.findLast((one) => one.from <= at) ?? placed[0];
     return Math.min(Math.max(span.left + (Math.min(at, span.to) - span.from) * share, 0), 1);
   };
-  const cuts = placed.slice(1).map((span, number) => ({ from: span.left - width, width, pause: span.from - placed[number].to }));
+  const cuts = placed
+    .slice(1)
+    .map((span, number) => ({ from: span.left - width, width, pause: span.from - placed[number].to }));
   return { place, cuts, spans: placed, share, first: placed[0].from, last: placed.at(-1).to };
 }
 
@@ -196,7 +271,11 @@ function merge(spans, pause) {
 function drawAxis(fall) {
   const area = replace(fall.axis);
   const { spans, cuts, share } = fall.scale;
-  const tick = (left, text) => { const made = element("span", { class: "tick" }, text); made.style.left = percent(left); area.append(made); };
+  const tick = (left, text) => {
+    const made = element("span", { class: "tick" }, text);
+    made.style.left = percent(left);
+    area.append(made);
+  };
   if (spans.length === 1) {
     const length = spans[0].to - spans[0].from;
     const step = niceStep(length / 4);
@@ -206,7 +285,10 @@ function drawAxis(fall) {
   else tick(0, `${exact(cuts.length)} pauses are cut`);
 }
 
-const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 15000, 30000, 60000, 120000, 300000, 600000, 1800000, 3600000, 7200000, 21600000, 86400000];
+const STEPS = [
+  1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 15000, 30000, 60000, 120000, 300000, 600000, 1800000,
+  3600000, 7200000, 21600000, 86400000,
+];
 const niceStep = (wanted) => STEPS.find((step) => step >= wanted) ?? wanted;
 
 function sumsOf(rows) {

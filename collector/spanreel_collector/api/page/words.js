@@ -36,7 +36,7 @@ const FIELDS = new Map([
   ["error", "The error"],
 ]);
 
-export const field = (name) => FIELDS.get(name) ?? `The field \u201c${name}\u201d`;
+const field = (name) => FIELDS.get(name) ?? `The field \u201c${name}\u201d`;
 
 const FIDELITY = new Map([
   ["truncated", ["cut off", "cut off; a limit of the recorder left only the beginning"]],
@@ -50,15 +50,10 @@ export const mark = (state) => FIDELITY.get(state)?.[0] ?? String(state);
 export const fidelity = (name, state) => `${field(name)}: ${FIDELITY.get(state)?.[1] ?? state}.`;
 
 /** The fields that did not come whole, as [field, state]. */
-export const losses = (states) => Object.entries(states ?? {}).filter(([, state]) => state !== "whole").sort();
-
-export const KIND = new Map([
-  ["run", "run"],
-  ["turn", "turn"],
-  ["model", "model call"],
-  ["side", "side call"],
-  ["tool", "tool call"],
-]);
+export const losses = (states) =>
+  Object.entries(states ?? {})
+    .filter(([, state]) => state !== "whole")
+    .sort();
 
 export const TOOL_KIND = new Map([
   ["function", "tool"],

@@ -14,20 +14,35 @@ export function apart(before, after) {
 }
 
 function between(a, b) {
-  if ((a.length + 1) * (b.length + 1) > MOST) return [["gone", a.join("")], ["new", b.join("")]];
+  if ((a.length + 1) * (b.length + 1) > MOST)
+    return [
+      ["gone", a.join("")],
+      ["new", b.join("")],
+    ];
   const width = b.length + 1;
   const table = new Uint32Array((a.length + 1) * width);
   for (let i = a.length - 1; i >= 0; i -= 1) {
     for (let j = b.length - 1; j >= 0; j -= 1) {
-      table[i * width + j] = a[i] === b[j] ? table[(i + 1) * width + j + 1] + 1 : Math.max(table[(i + 1) * width + j], table[i * width + j + 1]);
+      table[i * width + j] =
+        a[i] === b[j]
+          ? table[(i + 1) * width + j + 1] + 1
+          : Math.max(table[(i + 1) * width + j], table[i * width + j + 1]);
     }
   }
   const found = [];
   let [i, j] = [0, 0];
   while (i < a.length && j < b.length) {
-    if (a[i] === b[j]) { found.push(["same", a[i]]); i += 1; j += 1; }
-    else if (table[(i + 1) * width + j] >= table[i * width + j + 1]) { found.push(["gone", a[i]]); i += 1; }
-    else { found.push(["new", b[j]]); j += 1; }
+    if (a[i] === b[j]) {
+      found.push(["same", a[i]]);
+      i += 1;
+      j += 1;
+    } else if (table[(i + 1) * width + j] >= table[i * width + j + 1]) {
+      found.push(["gone", a[i]]);
+      i += 1;
+    } else {
+      found.push(["new", b[j]]);
+      j += 1;
+    }
   }
   return [...found, ["gone", a.slice(i).join("")], ["new", b.slice(j).join("")]];
 }
@@ -43,8 +58,10 @@ function joined(pieces) {
   };
   for (const [number, [kind, text]] of kept.entries()) {
     if (kind !== "same") changed[kind] += text;
-    else if (!text.trim() && changed.gone && changed.new && kept[number + 1] && kept[number + 1][0] !== "same") { changed.gone += text; changed.new += text; }
-    else {
+    else if (!text.trim() && changed.gone && changed.new && kept[number + 1] && kept[number + 1][0] !== "same") {
+      changed.gone += text;
+      changed.new += text;
+    } else {
       flush();
       if (found.at(-1)?.[0] === "same") found.at(-1)[1] += text;
       else found.push(["same", text]);
