@@ -24,6 +24,7 @@ from spanreel_collector.sources.references import resolve
 from spanreel_collector.span import Batch, Fault
 from spanreel_collector.spool import Cluster, Part, Spool
 from spanreel_collector.stores.store import Made, Segment, Signal
+from spanreel_collector.stores.words import distinct_words
 from spanreel_collector.summaries import searchable, summarise
 from spanreel_collector.unions import Unions
 
@@ -215,7 +216,9 @@ def _settled(session: Session, traces: frozenset[bytes], job: Job) -> Made | Non
         if _written(session) == known or says_the_same(session, read_session(known)):
             return None
         session.revision += 1
-    return Made(summarise(session, job.now), _written(session), searchable(session), traces)
+    # A store indexes each word once. They are found here, and not where whoever commits waits for it.
+    words = " ".join(distinct_words(searchable(session)))
+    return Made(summarise(session, job.now), _written(session), words, traces)
 
 
 def _written(session: Session) -> bytes:
