@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 from spanreel import conventions as names
 from spanreel import json_text
+from spanreel.detectors import has_library
 from spanreel.digest import digest, make_key
 from spanreel.errors import SettingsError
 from spanreel.keyring import NoKey, OneKey
 from spanreel.memory import Memory
-from spanreel.policy import Policy, join_labels
+from spanreel.policy import BY_PLAN, KEYLESS, Policy, join_labels
 from spanreel.presets import preset
 from spanreel.redaction import Form, Rule, header, make_policy, redact_attributes, redact_json, redact_text
 
@@ -130,7 +131,22 @@ def test_without_a_key_what_would_be_digested_is_masked_and_the_recording_says_s
     assert keyless is not None
     redacted = redact_attributes({"a": f"to {JANE}"}, keyless)
     assert redacted.attributes == {"a": "to [redacted]"}
-    assert json.loads(header(keyless, redacted.key_ids)) == {"policy": "spanreel.default/2;keyless", "key_ids": []}
+    said = json.loads(header(keyless, redacted.key_ids))
+    assert said == {"policy": f"{keyless.name}{BY_PLAN * has_library()};keyless", "key_ids": []}
+
+
+def test_a_header_says_what_one_before_it_said_too() -> None:
+    one, other = make_policy("one/1", extends=None), make_policy("other/2", extends=None)
+    before = header(one, ["k1"])
+    assert json.loads(header(other, ["k2"], before)) == {"policy": f"{one.name}, {other.name}", "key_ids": ["k1", "k2"]}
+    assert header(one, [], before) == before
+    assert header(one, ["k1"], "no JSON") == header(one, ["k1"], "[]") == before
+
+
+def test_a_label_says_whether_telephone_numbers_are_known_by_their_plans() -> None:
+    all_of_ours, none_of_ours = make_policy("mine/1"), make_policy("mine/1", extends=None)
+    assert all_of_ours.label.removesuffix(KEYLESS) == all_of_ours.name + BY_PLAN * has_library()
+    assert none_of_ours.label == none_of_ours.name
 
 
 # -- places ----------------------------------------------------------------------------------------------------------

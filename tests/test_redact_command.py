@@ -8,6 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.trace import SpanContext, TraceFlags
 
 from conftest import cases
 from kinds import Scene, calls, hand_written, record, script
@@ -81,7 +85,7 @@ def test_no_secret_is_left_in_any_place_of_an_export_request(packed: bool, tmp_p
     said = {pair["key"]: pair["value"] for pair in span["attributes"]}
     assert said["plain"] == {"intValue": "5"}
     assert said["bad"] == {"stringValue": "[redacted]"}
-    assert json.loads(said[names.REDACTION]["stringValue"])["policy"] == DEFAULT.name
+    assert json.loads(said[names.REDACTION]["stringValue"])["policy"] == DEFAULT.label
     marks = json.loads(said[names.FIDELITY]["stringValue"])
     assert marks == dict.fromkeys(("text", "list", "map", "json", "image", "bad"), "redacted")
     assert redact(str(out), "-o", str(tmp_path / "again.jsonl")) == 0
@@ -108,6 +112,72 @@ def test_an_explanation_says_where_and_by_which_rule_and_no_value(
     assert file.read_text() == json.dumps(request()) + "\n"
 
 
+def test_an_explanation_names_binary_content_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "traces.jsonl"
+    file.write_text(json.dumps(request()) + "\n")
+    assert redact("--explain", str(file)) == 0
+    said = capsys.readouterr()
+    assert f"{file}:1 /resourceSpans/0/scopeSpans/0/spans/0/attributes/image: binary content (digest)" in said.out
+    assert "1 by binary content (digest)" in said.err
+
+
+def exported() -> bytes:
+    """A request in protobuf, with a secret in it."""
+    context = SpanContext(1, 2, is_remote=False, trace_flags=TraceFlags(1))
+    span = ReadableSpan("chat", context, attributes={"said": f"{KEY} of {JANE}", "count": 5}, start_time=1, end_time=2)
+    return bytes(encode_spans([span]).SerializeToString())
+
+
+def framed(*requests: bytes) -> bytes:
+    return b"".join(len(one).to_bytes(4, "big") + one for one in requests)
+
+
+ZSTD = zstandard.ZstdCompressor()
+
+
+@pytest.mark.parametrize(
+    ("written", "requests"),
+    [
+        (exported(), 1),
+        (framed(exported(), exported()), 2),
+        (gzip.compress(framed(exported())), 1),
+        (framed(ZSTD.compress(exported()), ZSTD.compress(json.dumps(request()).encode())), 2),
+        (ZSTD.compress(json.dumps(request()).encode() + b"\n"), 1),
+    ],
+)
+def test_all_that_a_collector_writes_is_redacted_as_json_lines(written: bytes, requests: int, tmp_path: Path) -> None:
+    file, out = tmp_path / "traces", tmp_path / "out.jsonl"
+    file.write_bytes(written)
+    assert redact(str(file), "-o", str(out)) == 0
+    lines = out.read_text().splitlines()
+    assert len(lines) == requests
+    assert JANE not in out.read_text()
+    assert KEY not in out.read_text()
+    assert convert_files([str(out)]).faults == ()
+    span = json.loads(lines[0])["resourceSpans"][0]["scopeSpans"][0]["spans"][0]
+    marks = json.loads(next(one["value"] for one in span["attributes"] if one["key"] == names.FIDELITY)["stringValue"])
+    assert "redacted" in marks.values()
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        framed(exported())[:-3],
+        framed(exported()[:-3]),
+        ZSTD.compress(b'{"resourceSpans": []}\nno JSON\n'),
+        ZSTD.compress(json.dumps(request()).encode())[:-9],
+    ],
+)
+def test_a_file_of_which_some_cannot_be_read_is_not_redacted_in_part(
+    written: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, out = tmp_path / "traces", tmp_path / "out.jsonl"
+    file.write_bytes(written)
+    assert redact(str(file), "-o", str(out)) != 0
+    assert not out.exists()
+    assert str(file) in capsys.readouterr().err
+
+
 def test_a_session_is_redacted_field_by_field_and_says_so(tmp_path: Path) -> None:
     def find(email: str) -> dict[str, str]:
         return {"name": "Jane", "email": email}
@@ -125,7 +195,7 @@ def test_a_session_is_redacted_field_by_field_and_says_so(tmp_path: Path) -> Non
     assert redact(str(file), "-o", str(out)) == 0
     assert JANE not in out.read_text()
     (session,) = load_sessions(out)
-    assert session.redaction.policy == DEFAULT.name
+    assert session.redaction.policy == DEFAULT.label
     assert len(session.redaction.key_ids) == 1
     assert session.revision == plain.revision + 1
     assert not session.replay.eligible

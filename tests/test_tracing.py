@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -20,7 +21,10 @@ from opentelemetry.util.types import AttributeValue
 
 from spanreel import conventions as names
 from spanreel import wire
-from spanreel.model import ToolRecord
+from spanreel.digest import make_key
+from spanreel.keyring import OneKey
+from spanreel.model import Fidelity, ToolRecord
+from spanreel.redaction import make_policy
 from spanreel.settings import Settings
 from spanreel.spans import OwnSpan
 from spanreel.tracing import TracerSource
@@ -148,6 +152,23 @@ def test_on_a_users_provider_what_leaves_is_redacted_before_the_span_ends() -> N
     assert (left.attributes or {})[names.TOOL_CALL_ARGUMENTS] == '{"password":"[redacted]"}'
     assert (left.attributes or {})[names.TOOL_CALL_RESULT] == '"[redacted]"'
     assert left.status.description == "refused [redacted]"
+
+
+def test_on_a_users_provider_a_span_says_by_which_key_what_it_began_with_was_redacted() -> None:
+    users = Users()
+    key = make_key(b"a key of the tests, and of nobody else")
+    policy = make_policy("house/1", digests=OneKey(key))
+    tracer, hold = TracerSource(Settings(redaction=policy), users.provider).tracer_for()
+    user = "jane.doe" + "@mail.example"
+    span = tracer.start_span("execute_tool t", attributes={names.USER_ID: user})
+    hold(span, Kept(ToolRecord("t", {"a": 1}, "fine", fidelity={"arguments": Fidelity.RECONSTRUCTED})))
+    span.end()
+    (left,) = users.exporter.get_finished_spans()
+    said = dict(left.attributes or {})
+    assert user not in str(said)
+    assert json.loads(str(said[names.REDACTION])) == {"policy": policy.label, "key_ids": [key.id]}
+    marks = json.loads(str(said[names.FIDELITY]))
+    assert marks == {names.TOOL_CALL_ARGUMENTS: "reconstructed", names.USER_ID: "redacted"}
 
 
 def test_a_span_that_the_users_sampler_dropped_costs_nothing() -> None:

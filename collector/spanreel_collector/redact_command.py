@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import io
 import os
 import sys
 from collections import Counter
@@ -22,15 +23,18 @@ from spanreel.session import write_session
 from spanreel.settings import REDACTION
 from spanreel_collector import json_text
 from spanreel_collector.commands import FAILED, OK, USAGE, Command
+from spanreel_collector.otlp import read_message, write_json
 from spanreel_collector.redact_sessions import redact_document, redact_session
 from spanreel_collector.redact_traces import redact_request
+from spanreel_collector.sources.framing import read_records
 
 STDIN: Final = "-"
 _GZIP: Final = b"\x1f\x8b"
 _ABOUT: Final = """\
-Apply a redaction policy to a file of OTLP JSON lines or of session documents (gzip or plain; - is standard input), as
-it is applied to what is recorded. The policy is that of SPANREEL_REDACTION, or of --policy: default, mask, credentials,
-or a TOML file. --explain says what would be redacted: where, by which rule, in which form; never the value.
+Apply a redaction policy to a file of traces (all that a Collector writes: JSON lines or protobuf, plain, gzip or zstd)
+or of session documents, as it is applied to what is recorded; - is standard input. Traces are written as JSON lines.
+The policy is that of SPANREEL_REDACTION, or of --policy: default, mask, credentials, or a TOML file. --explain says
+what would be redacted: where, by which rule, in which form; never the value.
 """
 
 
@@ -131,22 +135,40 @@ def _read(path: str) -> Iterator[_Document]:
     try:
         whole = json_text.parse(data)
     except ValueError:
-        yield from _lines(data, name)
+        yield from _records(data, name)
         return
     for number, value in enumerate(whole if isinstance(whole, list) else [whole], 1):
         yield _Document(f"{name}:{number}", value, lines=isinstance(whole, list))
 
 
-def _lines(data: bytes, name: str) -> Iterator[_Document]:
-    for number, line in enumerate(data.splitlines(), 1):
-        if not line.strip():
-            continue
+def _records(data: bytes, name: str) -> Iterator[_Document]:
+    """Whatever the Collector's file exporter writes: lines of JSON, protobuf, either of them packed with zstd."""
+    begun = False
+    for record in read_records(io.BytesIO(data)):
+        begun = True
+        place = f"{name}:{record.number}"
+        if record.problem is not None:
+            raise SpanreelError(f"{place}: {record.problem}")
         try:
-            yield _Document(f"{name}:{number}", json_text.parse(line), lines=True)
+            value = _from_protobuf(record.data, place) if record.form == "protobuf" else json_text.parse(record.data)
         except ValueError as error:
+            said = "no export request" if record.form == "protobuf" else "no JSON"
             raise SpanreelError(
-                f"{name!r}, line {number} is no JSON, so that it cannot be redacted: {error}"
+                f"{name!r}, line {record.number} is {said}, so that it cannot be redacted: {error}"
             ) from error
+        yield _Document(place, value, lines=True)
+    if data.strip() and not begun:
+        raise SpanreelError(f"{name!r} is cut off before the end of what it begins with")
+
+
+def _from_protobuf(data: bytes, place: str) -> Json:
+    """An export request as OTLP/JSON; refused where some of it would be lost on the way."""
+    batch = read_message(data, place)
+    if batch.faults:
+        raise ValueError(batch.faults[0].reason)
+    if batch.skipped:
+        raise ValueError("it is of metrics")
+    return write_json(data, "logs" if batch.logs else "traces")
 
 
 REDACT: Final = Command(

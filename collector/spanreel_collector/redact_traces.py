@@ -77,7 +77,8 @@ def _write(pairs: list[Any], said: Redacted, policy: Policy, *, marked: bool) ->
     attributes: Mapping[str, Any] = said.attributes
     if marked:
         attributes = mark(attributes, said.changed | (attributes.keys() - same), Fidelity.REDACTED)
-        attributes |= {names.REDACTION: header(policy, said.key_ids)} if said.changed else {}
+        earlier = attributes.get(names.REDACTION)
+        attributes |= {names.REDACTION: header(policy, said.key_ids, earlier)} if said.changed else {}
         attributes |= {names.REDACTION_FAILURES: said.failures} if said.failures else {}
     return [
         written[name] if name in same and value == before[name] else {"key": name, "value": _any_value(value)}

@@ -8,11 +8,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from spanreel import json_text
+from spanreel.binary import STAND_IN
 from spanreel.digest import class_of
 from spanreel.memory import Memory
 from spanreel.model import Json
 from spanreel.policy import KNOWN_BYTES, Policy
 from spanreel.rules import Form
+
+BINARY: Final = "binary content"
+"""What is named as the rule for content that a stand-in takes the place of, whatever the policy says."""
 
 _LABEL: Final = re.compile(rf"\[redacted:([a-z0-9_]+):({'|'.join(Form)})\]")
 
@@ -33,7 +37,7 @@ def explain(value: Json, policy: Policy, apply: Callable[[Any, Policy], Any]) ->
     rules += [place.what for places in policy.pointers.values() for place in places]
     rules += [place.what for _, place in policy.tools]
     rules += [policy.credential] if policy.credential is not None else []
-    names = {class_of(decision.rule): decision.rule for decision in rules}
+    names = {class_of(rule): rule for rule in (BINARY, *(decision.rule for decision in rules))}
     for pointer, slug, form in _differences(value, apply(value, labelled), ""):
         yield Explained(pointer, names.get(slug, slug), Form(form))
 
@@ -54,7 +58,10 @@ def _differences(before: Any, after: Any, pointer: str) -> Iterator[tuple[str, s
         if (inside := _decoded(before, after)) is not None:
             yield from _differences(*inside, pointer)
         else:
-            yield from _labels(before if isinstance(before, str) else "", after, pointer)
+            said = before if isinstance(before, str) else ""
+            yield from _labels(said, after, pointer)
+            for _ in range(len(STAND_IN.findall(after)) - len(STAND_IN.findall(said))):
+                yield pointer, class_of(BINARY), Form.DIGEST
 
 
 def _labels(before: str, after: str, pointer: str) -> Iterator[tuple[str, str, str]]:

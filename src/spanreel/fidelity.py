@@ -62,6 +62,7 @@ CONTENT: Final = (
     names.RAW_REQUEST,
     names.OUTPUT_MESSAGES,
     names.TOOL_CALL_RESULT,
+    names.TOOL_ARGUMENTS_AFTER,
     names.RUN_RESULT,
     names.ERROR_MESSAGE,
     names.RESPONSE_ERROR,
@@ -132,6 +133,15 @@ def mark(attributes: Mapping[str, AttributeValue], fields: Iterable[str], state:
             marks[field] = state.value
             changed = True
     return {**attributes, names.FIDELITY: json_text.encode(marks)} if changed else dict(attributes)
+
+
+def join_marks(attributes: Mapping[str, AttributeValue], marks: str) -> dict[str, AttributeValue]:
+    """The attributes, with what ``marks`` (as ``spanreel.fidelity`` holds them) says too; the graver state stays."""
+    marked = dict(attributes)
+    for field, state in _marks({names.FIDELITY: marks}).items():
+        if state in tuple(Fidelity):
+            marked = mark(marked, [field], Fidelity(state))
+    return marked
 
 
 def without_content(attributes: Mapping[str, AttributeValue]) -> dict[str, AttributeValue]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from opentelemetry.attributes import BoundedAttributes
@@ -30,6 +30,7 @@ from spanreel.offloading import Offload
 from spanreel.redaction import (
     DEFAULT,
     Policy,
+    Redacted,
     header,
     is_examined_quickly,
     is_harmless_scalar,
@@ -74,7 +75,8 @@ def finish(
     changed = {*redacted.changed, *(safe_text(name, NAME_BYTES, policy) for name in replaced)}
     finished = mark(redacted.attributes, changed, Fidelity.REDACTED)
     if redacted.changed:
-        finished[conventions.REDACTION] = header(policy, redacted.key_ids)
+        before = finished.get(conventions.REDACTION)
+        finished[conventions.REDACTION] = header(policy, redacted.key_ids, before)
     if redacted.failures or unread:
         finished[conventions.REDACTION_FAILURES] = redacted.failures + unread
     if settings.capture is Capture.BOUNDED:
@@ -184,13 +186,20 @@ def safe_name(name: str, policy: Policy = DEFAULT) -> str:
 def safe_attributes(attributes: Mapping[str, Any] | None, policy: Policy = DEFAULT) -> dict[str, AttributeValue]:
     """What a span says from its start, as it may leave; its caller waits, and most of it was said before."""
     safe: dict[str, AttributeValue] = {}
+    changed: set[str] = set()
+    key_ids: set[str] = set()
     for name, value in (attributes or {}).items():
-        if type(value) is str and len(value) <= _WORTH_KNOWING:
-            safe.update(_known_attribute(name, value, policy))
-        elif type(value) in (int, bool, float):
+        if type(value) in (int, bool, float):
             safe[safe_name(name, policy)] = _carriable(value)
-        else:
-            safe.update(_small({name: value}, policy))
+            continue
+        known = type(value) is str and len(value) <= _WORTH_KNOWING
+        redacted = _known_attribute(name, value, policy) if known else _redacted({name: value}, policy)
+        safe |= redacted.attributes
+        changed |= redacted.changed
+        key_ids |= redacted.key_ids
+    if changed:
+        safe = mark(safe, changed, Fidelity.REDACTED)
+        safe[conventions.REDACTION] = header(policy, key_ids, safe.get(conventions.REDACTION))
     return safe
 
 
@@ -203,8 +212,8 @@ def _known_name(name: str, policy: Policy) -> str:
 
 
 @functools.lru_cache(2048)
-def _known_attribute(name: str, value: str, policy: Policy) -> Mapping[str, AttributeValue]:
-    return _small({name: value}, policy)
+def _known_attribute(name: str, value: str, policy: Policy) -> Redacted:
+    return _redacted({name: value}, policy)
 
 
 def encoded_size(span: ReadableSpan) -> int:
@@ -312,9 +321,14 @@ def _without_binary(
 
 
 def _small(attributes: Mapping[str, Any] | None, policy: Policy) -> dict[str, AttributeValue]:
-    redacted = redact_attributes(_without_binary(attributes or {}, None)[0], policy).attributes
-    bounded = bound(redacted, EVENT_BYTES, EVENT_BYTES).attributes
-    return {_carried(name): _carriable(value) for name, value in bounded.items()}
+    return _redacted(attributes or {}, policy).attributes
+
+
+def _redacted(attributes: Mapping[str, Any], policy: Policy) -> Redacted:
+    """What may leave of a few attributes, bounded."""
+    redacted = redact_attributes(_without_binary(attributes, None)[0], policy)
+    bounded = bound(redacted.attributes, EVENT_BYTES, EVENT_BYTES).attributes
+    return replace(redacted, attributes={_carried(name): _carriable(value) for name, value in bounded.items()})
 
 
 def failure_in(attributes: Mapping[str, AttributeValue], status: Status) -> Status | None:

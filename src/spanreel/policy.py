@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from spanreel.credential_names import is_credential_name, words_of
-from spanreel.detectors import DETECTORS, MASK, Detector, Found, Kind, Search, make_search
+from spanreel.detectors import DETECTORS, MASK, PHONE, Detector, Found, Kind, Search, has_library, make_search
 from spanreel.digest import class_of
 from spanreel.keyring import Digests, Keyring
 from spanreel.memory import Memory
@@ -25,6 +25,9 @@ KNOWN_BYTES: Final = 4 * 1024 * 1024
 
 KEYLESS: Final = ";keyless"
 """What is put after the name of a policy that masked what it would have digested, for want of a key."""
+
+BY_PLAN: Final = ";phonenumbers"
+"""What is put after the name of a policy that knew telephone numbers by the library of their plans."""
 
 _SHORTEST: Final = 5
 """Shorter texts hold nothing that a detector finds."""
@@ -56,7 +59,8 @@ class Policy:
     @property
     def label(self) -> str:
         """How recordings name the policy."""
-        return self.name + KEYLESS if self.digests.unavailable is not None else self.name
+        by_plan = PHONE in self.search.detectors and has_library()
+        return self.name + BY_PLAN * by_plan + KEYLESS * (self.digests.unavailable is not None)
 
     @property
     def asks(self) -> bool:

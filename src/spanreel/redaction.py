@@ -17,7 +17,7 @@ from spanreel.detectors import MASK
 from spanreel.digest import key_ids_in
 from spanreel.fidelity import OWN_MARKS, own_mark
 from spanreel.model import Json
-from spanreel.policy import Policy
+from spanreel.policy import Policy, join_labels
 from spanreel.presets import DEFAULT, make_policy
 from spanreel.rules import Form, Rule
 from spanreel.settings import Settings
@@ -159,9 +159,19 @@ def _named(source: str) -> Policy:
     return find_policy(source)
 
 
-def header(policy: Policy, key_ids: Iterable[str]) -> str:
-    """JSON: which policy redacted something, and the ids of its keys."""
-    return json_text.encode({"policy": policy.label, "key_ids": sorted(key_ids)})
+def header(policy: Policy, key_ids: Iterable[str], before: object = None) -> str:
+    """JSON: which policy redacted something, and the ids of its keys; with what the header ``before`` said."""
+    said: dict[str, Any] = {}
+    if isinstance(before, str):
+        try:
+            decoded = json_text.decode(before)
+        except ValueError:
+            decoded = None
+        said = decoded if isinstance(decoded, dict) else {}
+    label, known = said.get("policy"), said.get("key_ids")
+    ids = {*key_ids, *(one for one in known if isinstance(one, str))} if isinstance(known, list) else {*key_ids}
+    label = join_labels(label if isinstance(label, str) else None, policy.label)
+    return json_text.encode({"policy": label, "key_ids": sorted(ids)})
 
 
 def _attribute(name: str, value: Any, walk: Walk, places: Places) -> Any:

@@ -18,7 +18,7 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import NoOpTracer, Span, StatusCode, Tracer
 
 from spanreel import __version__
-from spanreel.conventions import SCOPE
+from spanreel.conventions import FIDELITY, SCOPE
 from spanreel.errors import SettingsError
 from spanreel.native import live_span
 from spanreel.quiet import log_once, quietly
@@ -122,12 +122,14 @@ class TracerSource:
         """On the user's provider, what leaves is finished before the span ends."""
         if not span.is_recording():
             return
+        from spanreel.fidelity import join_marks  # noqa: PLC0415 - as in `_private`
         from spanreel.outgoing import STATUS_BYTES, failure_in, finish, safe_text  # noqa: PLC0415 - as in `_private`
         from spanreel.redaction import policy_of  # noqa: PLC0415 - as in `_private`
 
         with quietly("write what a call kept"):
             said = dict(span.attributes or {}) if isinstance(span, ReadableSpan) else {}
-            attributes = finish({**said, **capture.attributes()}, self.settings, offload=self._offload())
+            attributes = join_marks({**said, **capture.attributes()}, str(said.get(FIDELITY)))
+            attributes = finish(attributes, self.settings, offload=self._offload())
             span.set_attributes(attributes)
             found = failure_in(attributes, span.status) if isinstance(span, ReadableSpan) else None
             if found is not None:

@@ -20,7 +20,7 @@ from spanreel.detectors.credentials import (
 from spanreel.detectors.finding import MASK, PLACEHOLDER, Detector, Find, Finding, Found, Kind
 from spanreel.detectors.keys import KEYS_WITHIN, PROVIDER_KEY, WEBHOOK
 from spanreel.detectors.numbers import CARD, IBAN, SSN
-from spanreel.detectors.phones import PHONE
+from spanreel.detectors.phones import PHONE, has_library
 from spanreel.detectors.prose import SPOKEN
 from spanreel.detectors.searching import Search, find_all, make_search, places_in
 
@@ -53,6 +53,7 @@ DETECTORS: Final = (
 __all__ = [
     "DETECTORS",
     "MASK",
+    "PHONE",
     "PLACEHOLDER",
     "Detector",
     "Find",
@@ -61,6 +62,7 @@ __all__ = [
     "Kind",
     "Search",
     "find_all",
+    "has_library",
     "make_search",
     "places_in",
 ]

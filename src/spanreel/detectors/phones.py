@@ -8,6 +8,7 @@ and the number of digits (ITU-T E.164) are checked.
 from __future__ import annotations
 
 import functools
+import importlib.util
 import re
 from collections.abc import Sequence
 from typing import Any, Final
@@ -181,6 +182,12 @@ def _is_national(text: str) -> bool:
         return any(library.is_valid_number(library.parse(text, region)) for region in _REGIONS)
     except library.NumberParseException:
         return False
+
+
+@functools.cache
+def has_library() -> bool:
+    """Whether the library of numbering plans is installed: more is found with it, and less by mistake."""
+    return importlib.util.find_spec("phonenumbers") is not None
 
 
 @functools.cache

@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from spanreel import conventions as names
+from spanreel.detectors import PHONE, has_library
 from spanreel.digest import blur
 from spanreel.errors import ReplayRefused, SettingsError
 from spanreel.keyring import Keyring, NoKey, OneKey
 from spanreel.memory import Memory
 from spanreel.model import Json, Request
-from spanreel.policy import KEYLESS, KNOWN_BYTES, Policy
+from spanreel.policy import BY_PLAN, KEYLESS, KNOWN_BYTES, Policy
 from spanreel.policy_file import find_policy
 from spanreel.presets import preset
 from spanreel.redaction import redact_attributes
@@ -52,7 +53,8 @@ def placeholders_of(session: Session, policy: Policy | None = None) -> Placehold
     label = session.redaction.policy
     if label is None:
         return Placeholders()
-    found = _policy_of(session, label.removesuffix(KEYLESS), policy)
+    named = label.removesuffix(KEYLESS)
+    found = _policy_of(session, named.removesuffix(BY_PLAN), policy)
     ring = found.digests
     keys = [ring.find(key_id) for key_id in session.redaction.key_ids] if isinstance(ring, Keyring) else []
     here = [key for key in keys if key is not None]
@@ -64,7 +66,9 @@ def placeholders_of(session: Session, policy: Policy | None = None) -> Placehold
         ways.append(_way(found, NoKey()))
     if missing or not ways:
         ways.append(_way(found, OneKey(None)))
-    notes = (_KEYLESS,) * keyless + tuple(
+    other_plans = PHONE in found.search.detectors and named.endswith(BY_PLAN) != has_library()
+    notes = (_KEYLESS,) * keyless + (_OTHER_PLANS,) * other_plans
+    notes += tuple(
         f"the key {key_id!r} of the recording's digests is not here, so that a value that has one is equal to nothing: "
         "give it in SPANREEL_REDACTION_KEY or SPANREEL_REDACTION_KEY_FILE, where older keys may stand too"
         for key_id in missing
@@ -116,6 +120,10 @@ def blur_json(value: Any, known: frozenset[str]) -> Any:
     return [blur_json(item, known) for item in value] if isinstance(value, list) else value
 
 
+_OTHER_PLANS = (
+    "telephone numbers were found with the library phonenumbers where this was recorded and are found without it here, "
+    "or the other way round, so that a few may be told as different: pip install spanreel[phone], or uninstall it"
+)
 _KEYLESS = (
     "personal data was masked, since no key could be kept where this was recorded: values that differ only in what was "
     "masked cannot be told apart. SPANREEL_REDACTION_KEY_FILE names a place for a key"
