@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import stat
 import subprocess
@@ -9,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from spanreel.cli import main
 from spanreel_collector.stores.opening import open_store
@@ -220,6 +222,23 @@ def test_a_backup_that_is_cut_or_damaged_or_foreign_changes_nothing(
             assert not there.exists()
     assert main(["restore", "--store", f"sqlite:///{there}", str(tmp_path / "absent")]) == 1
     assert "No such file" in capsys.readouterr().err
+
+
+def test_a_backup_of_another_format_names_the_release_to_use(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    header = json.dumps([{"format": "spanreel.archive", "version": 2, "release": "9.1"}]).encode()
+    file = tmp_path / "backup"
+    file.write_bytes(zstandard.compress(len(header).to_bytes(4, "big") + header))
+    assert main(["restore", "--store", f"sqlite:///{tmp_path}/new.db", str(file)]) == 1
+    said = capsys.readouterr().err
+    assert "is of release '9.1' and format 2; this release reads format 1" in said
+
+
+def test_where_a_backup_cannot_be_written_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    open_store(f"sqlite:///{tmp_path}/a.db").close()
+    assert main(["backup", "--store", f"sqlite:///{tmp_path}/a.db", str(tmp_path / "no" / "backup")]) == 1
+    assert "cannot write the backup" in capsys.readouterr().err
 
 
 def test_only_an_empty_store_takes_a_backup(

@@ -17,7 +17,7 @@ import psycopg
 import pytest
 
 from postgres import Cluster
-from spanreel_collector.stores.opening import open_store
+from spanreel_collector.stores.opening import open_store, shown
 from spanreel_collector.stores.store import (
     NO_TRACE,
     Conflict,
@@ -550,6 +550,43 @@ def test_a_very_long_text_is_searched_as_far_as_there_is_room(store: Store) -> N
     assert ids(store, text="word0000123") == ["s"]
 
 
+@pytest.mark.slow
+def test_of_many_sessions_each_way_to_ask_finds_the_same(store: Store) -> None:
+    """More than are looked up one by one, so that lists are walked in their order."""
+    many = [
+        summary(
+            f"s{number:04}",
+            started=number * 7 % 1000,
+            cost=number * 3 % 11 / 10,
+            agents=("planner", "writer") if number % 3 else ("planner",),
+            status="error" if number % 100 == 7 else "ok",
+            input_tokens=number % 5,
+        )
+        for number in range(2500)
+    ]
+    store.save(derived(*(made(one, number, text=f"common n{number % 9}") for number, one in enumerate(many))))
+    asked: list[tuple[dict[str, Any], Callable[[int, Summary], bool]]] = [
+        ({"status": "ok"}, lambda number, one: one.status == "ok"),
+        ({"agent": "planner", "status": "ok"}, lambda number, one: one.status == "ok"),
+        ({"agent": "writer", "text": "common"}, lambda number, one: "writer" in one.agents),
+        ({"text": "common n3"}, lambda number, one: number % 9 == 3),
+        ({"text": "comm", "status": "error"}, lambda number, one: one.status == "error"),
+        ({"least_tokens": 1, "origin": "recorded"}, lambda number, one: bool(one.input_tokens)),
+        ({"since": 5, "until": 900, "least_cost": 1.0}, lambda number, one: number * 3 % 11 == 10),
+    ]
+    for wanted, fits in asked:
+        fitting = [one for number, one in enumerate(many) if fits(number, one)]
+        if "since" in wanted:
+            fitting = [one for one in fitting if 5 <= (one.started or 0) < 900]
+        by_started = sorted(fitting, key=lambda one: (one.started or 0, one.id), reverse=True)
+        by_cost = sorted(fitting, key=lambda one: (one.cost or 0.0, one.id), reverse=True)
+        assert ids(store, "started", **wanted) == [one.id for one in by_started[:100]]
+        assert ids(store, "cost", **wanted) == [one.id for one in by_cost[:100]]
+        page = store.find("acme", Filter(**wanted), "cost", 40)
+        rest = store.find("acme", Filter(**wanted), "cost", 30, page.cursor).sessions if page.cursor else ()
+        assert [*page.sessions, *rest] == by_cost[:70]
+
+
 def test_facets_count_sessions_greatest_first(store: Store) -> None:
     fill(store)
     facets = store.facets("acme")
@@ -617,6 +654,22 @@ def test_nothing_is_left_of_what_was_erased_and_it_does_not_come_back(home: Home
         store.save(derived(made(summary("s"), 1, 3)))
     assert len(ids(store)) == 50
     assert store.erase("acme", frozenset({"s"})) == Receipt()
+
+
+def test_what_was_erased_while_somebody_reads_is_gone_after_upkeep(tmp_path: Path) -> None:
+    home = Home(f"sqlite:///{tmp_path}/store.db", None, tmp_path)
+    store = home.open()
+    store.append([segment(1, range(2), body=MARKER.encode()), segment(2, range(2))])
+    store.save(derived(made(summary("s"), 1, text=MARKER)))
+    backup = store.dump()
+    next(backup)
+    assert store.erase("acme", frozenset({"s"})).items == 2
+    assert store.append([segment(2, range(3))]).new == 1
+    rest = [value for entry in backup for value in entry.values]
+    assert MARKER.encode() in rest
+    store.upkeep()
+    assert not home.holds(MARKER)
+    store.close()
 
 
 def test_records_without_a_trace_are_taken_after_an_erasure_too(store: Store) -> None:
@@ -781,7 +834,7 @@ def test_an_erasure_beside_appends_leaves_nothing(home: Home, store: Store) -> N
 
 APPENDING = """
 import sys
-from spanreel_collector.stores.opening import open_store
+from spanreel_collector.stores.opening import open_store, shown
 from spanreel_collector.stores.store import Segment
 store = open_store(sys.argv[1])
 for number in range(100_000):
@@ -811,7 +864,7 @@ def test_what_was_acknowledged_survives_a_kill(home: Home) -> None:
 
 FILLING = """
 import resource, sys
-from spanreel_collector.stores.opening import open_store
+from spanreel_collector.stores.opening import open_store, shown
 from spanreel_collector.stores.store import Segment, StoreError
 store = open_store(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_FSIZE, (3_000_000, resource.RLIM_INFINITY))
@@ -881,3 +934,31 @@ def test_two_may_make_a_store_at_once(home: Home) -> None:
         one.ready()
         one.close()
     assert len(opened) == 4
+
+
+def test_a_user_of_the_database_who_may_not_make_the_schema_is_told_what_to_do(cluster: Cluster) -> None:
+    from spanreel.errors import SettingsError
+
+    url = cluster.new_database()
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE ROLE guest LOGIN")
+    with pytest.raises(SettingsError, match="CREATE SCHEMA spanreel AUTHORIZATION"):
+        open_store(url.replace("postgres@", "guest@"))
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE SCHEMA spanreel AUTHORIZATION guest")
+    store = open_store(url.replace("postgres@", "guest@"))
+    store.ready()
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("url", "seen"),
+    [
+        ("sqlite:////var/lib/store.db", "sqlite:////var/lib/store.db"),
+        ("postgresql://me:" + "hidden" + "@host:5433/db?sslmode=require", "postgresql://host:5433/db"),
+        ("postgresql://me:" + "hidden" + "@[host/db", "postgresql://..."),
+        ("postgresql:///db", "postgresql:///db"),
+    ],
+)
+def test_a_url_is_shown_without_what_is_secret_in_it(url: str, seen: str) -> None:
+    assert shown(url) == seen

@@ -27,6 +27,8 @@ from spanreel_collector.stores.words import distinct_words
 
 BUSY: Final = 10.0
 """Seconds to wait for another process that writes."""
+SCRUBBING: Final = 3.0
+"""Seconds that an erasure waits for those who read."""
 _IDLE: Final = 8
 _MERGED: Final = 500
 _logger: Final = logging.getLogger(__name__)
@@ -256,7 +258,7 @@ class SqliteEngine:
         merged; and the log has what was written, until it is cut.
         """
         self._merge_words()
-        deadline = time.monotonic() + BUSY
+        deadline = time.monotonic() + SCRUBBING
         while not self._cut_log():
             if time.monotonic() > deadline:
                 _logger.warning("the store's log has what was erased until those that read now are done and upkeep ran")
