@@ -47,7 +47,7 @@ def test_a_summary_says_who_did_what_when_and_with_how_much() -> None:
 
 
 def test_what_nobody_said_is_unknown_and_not_zero() -> None:
-    session = Session(id="s-1", key={"kind": "trace", "value": "ab"})  # type: ignore[arg-type]  # pydantic makes it one
+    session = Session(id="s-1", key={"kind": "trace", "value": "ab"})
     summary = summarise(session, 1)
     assert (summary.started, summary.input_tokens, summary.cost, summary.user, summary.opening) == (None,) * 4 + ("",)
 
