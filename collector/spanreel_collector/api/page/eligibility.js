@@ -23,7 +23,7 @@ export function eligibility(view) {
   };
   return element(
     "details",
-    { class: `replay ${eligible ? "good" : "bad"}` },
+    { class: `eligibility ${eligible ? "able" : "unable"}` },
     element(
       "summary",
       {},

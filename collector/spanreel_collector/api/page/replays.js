@@ -22,9 +22,9 @@ export function showReplays(content, view) {
         element(
           "p",
           { class: "dim" },
-          "Replay it with --report FILE, and send the file to ",
-          element("code", {}, `POST /api/v1/sessions/${view.id}/reports`),
-          ".",
+          "The command above, with ",
+          element("code", {}, "--post-report"),
+          ", replays it and brings the report here.",
         ),
       ),
     );
@@ -145,7 +145,7 @@ function headline(report) {
   return (
     {
       PASS: `Nothing became different: ${said}`,
-      FAIL: `It became different: ${said}`,
+      FAIL: `It became different; ${said}`,
       INCONCLUSIVE: "Nothing differs, but the recording cannot vouch for it",
     }[report.verdict] ?? "Something went past the replay"
   );

@@ -77,7 +77,7 @@ export function rowOf(session, fresh) {
       element("span", { title: calls }, `${exact(session.model_calls)} + ${exact(session.tool_calls)}`),
     ),
     cell(
-      "number",
+      `number ${tokens === null ? "none" : ""}`,
       "Tokens",
       element(
         "span",
