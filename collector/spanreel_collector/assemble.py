@@ -12,7 +12,7 @@ from spanreel.model import Fidelity, SessionInfo, Status, ToolKind
 from spanreel.session import Key, Parent, Redaction, Run, Session, Usage
 from spanreel_collector import json_text
 from spanreel_collector.drafts import Draft, draft_runs, join_loops, may_join
-from spanreel_collector.eligibility import judge
+from spanreel_collector.eligibility import judge, mark_missing_models
 from spanreel_collector.facts import Origins, merge_sessions
 from spanreel_collector.runs import Place, child_places, write_run
 from spanreel_collector.tables import Tables
@@ -139,6 +139,7 @@ class _Book:
             runs=runs,
             redaction=Redaction(policy=self.origins.policy, key_ids=sorted(self.origins.key_ids)),
         )
+        mark_missing_models(session)
         summarise(session)
         return session
 

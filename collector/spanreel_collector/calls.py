@@ -103,6 +103,8 @@ def write_tool_call(placed: Placed, request: Asked | None, models: list[Placed])
         requested_by=_requested_by(models[request.model], position) if request else None,
         target=record.target,
         side_effect=record.side_effect,
+        result_type=record.result_type,
+        arguments_after=json_text.plain(dict(record.arguments_after)) if record.arguments_after else None,
         started_at=timestamp(placed.span.start),
         ended_at=timestamp(placed.span.end),
         fidelity=fidelity,

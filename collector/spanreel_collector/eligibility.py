@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -114,7 +115,7 @@ def _judge_in(session: Session, number: int) -> Iterator[Obstacle]:
     foreign = session.origin == "imported" and session.redaction.policy is None
     lost = (*_LOST, Fidelity.REDACTED) if foreign else _LOST
     run, place = session.runs[number], f"/runs/{number}"
-    if session.origin == "imported" and _lacks_models(session, run):
+    if run.fidelity.get(_MODEL_CALLS) is Fidelity.ABSENT:
         yield Obstacle(
             "no model call recorded",
             place,
@@ -128,11 +129,24 @@ def _judge_in(session: Session, number: int) -> Iterator[Obstacle]:
             yield obstacle
 
 
-def _lacks_models(session: Session, run: Run) -> bool:
-    """Whether a recorder that knows agents and tools only has left out the calls of an agent's model."""
-    if run.agent.name is None or not any(call.executed for call in run.tool_calls()):
-        return False
-    return not any(True for _, one in _inside(session, run) for _ in one.model_calls())
+_FRAMEWORKS = re.compile(
+    r"openai[._-]agents|pydantic[._-]ai|crewai|smolagents|strands|agent[._-]framework|autogen|adk\b"
+)
+"""Recorders of frameworks whose agents all have a model; an agent by hand may have none."""
+_MODEL_CALLS = "model_calls"
+
+
+def mark_missing_models(session: Session) -> None:
+    """Mark the runs whose model's calls a recorder has left out that knows agents and tools only."""
+    scopes = session.source.get("scopes")
+    if session.origin != "imported" or not isinstance(scopes, list):
+        return
+    if not any(_FRAMEWORKS.search(str(scope)) for scope in scopes):
+        return
+    for run in session.runs:
+        called = run.agent.name is not None and any(call.executed for call in run.tool_calls())
+        if called and not any(True for _, one in _inside(session, run) for _ in one.model_calls()):
+            run.fidelity[_MODEL_CALLS] = Fidelity.ABSENT
 
 
 def _forecast(call: ModelCall | ToolCall, place: str, obstacles: list[Obstacle]) -> Forecast:

@@ -18,7 +18,7 @@ from spanreel.model import Agent, Message, ToolKind
 from spanreel.passage import Passage, open_passage
 from spanreel.playing import current_player
 from spanreel.point import Kind, Point, RunRequest, RunResult, ToolRequest, ToolResult
-from spanreel.rebuilding import hints_of, rebuild_arguments, rebuild_value
+from spanreel.rebuilding import hints_of, rebuild_arguments, rebuild_value, type_name, type_named
 
 __all__ = ["run", "said", "session", "tool"]
 
@@ -220,6 +220,7 @@ def _tool_point(function: Callable[..., Any], made: ToolBlock) -> Point:
     name = made.name or function.__name__
     description = made.description or inspect.getdoc(function)
     returns = hints_of(function).get("return", Any)
+    unknown = returns is Any
 
     def read(_instance: Any, arguments: Mapping[str, Any]) -> ToolRequest:
         return ToolRequest(
@@ -235,8 +236,11 @@ def _tool_point(function: Callable[..., Any], made: ToolBlock) -> Point:
         f"{function.__module__}:{function.__qualname__}",
         Kind.TOOL,
         read,
-        ToolResult,
-        rebuild=lambda recorded, _arguments: rebuild_value(recorded.value, returns),
+        lambda result: ToolResult(result, type=type_name(result, function) if unknown else None),
+        rebuild=lambda recorded, _arguments: rebuild_value(
+            recorded.value, type_named(recorded.type, function) if unknown else returns
+        ),
+        mutable=True,
     )
 
 

@@ -120,6 +120,8 @@ class ToolKept:
         value = snapshot(read.value).value if self.content else None
         status = status if error else read.status
         self.record = replace(self.record, status=status, error=error, target=read.target, result=value)
+        if self.content:
+            self.record = replace(self.record, result_type=read.type, arguments_after=read.changed)
 
     def capture(self) -> RecordCapture:
         """The whole record."""

@@ -286,6 +286,8 @@ class ToolRecord:
 
     Fidelity keys: arguments, result. A result that is None with fidelity ``absent`` was not recorded. ``parameters`` is
     the JSON Schema of the arguments, where the call's span says it, as it may say the tool's ``description``.
+    ``result_type`` names the class of a result, as the tool's own module does. ``arguments_after`` are those arguments
+    that the tool has changed, as they were when it ended.
     """
 
     name: str
@@ -300,6 +302,8 @@ class ToolRecord:
     position: int | None = None
     run_id: str | None = None
     turn_index: int | None = None
+    result_type: str | None = None
+    arguments_after: Mapping[str, Json] | None = None
     status: Status = Status.OK
     error: Error | None = None
     fidelity: Mapping[str, Fidelity] = field(default_factory=dict)

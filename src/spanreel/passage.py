@@ -38,6 +38,7 @@ from spanreel.point import (
 )
 from spanreel.protocols import in_process
 from spanreel.quiet import quietly
+from spanreel.rebuilding import change_again, changed_arguments
 from spanreel.scope import RunScope, ToolScope, is_open, opened, run_in, scope_in
 from spanreel.snapshot import snapshot
 
@@ -216,7 +217,11 @@ def _open_tool(
 
     def read_result(result: Any) -> ToolResult:
         read = result if isinstance(result, ToolResult) else point.read_result(result)
-        return read if isinstance(read, ToolResult) else ToolResult()
+        if not isinstance(read, ToolResult):
+            return ToolResult()
+        if point.mutable and player is None and boundary.content:
+            read = replace(read, changed=changed_arguments(scope.request.arguments, arguments))
+        return read
 
     run = current_run()
     crossing, scope = boundary.open_tool(request, player, read_result)
@@ -311,6 +316,8 @@ def _serve(passage: Passage, point: Point, answer: ToolResult, arguments: Mappin
     """Answer with the recorded result; what interrupted the call interrupts it again."""
     try:
         passage.served = point.rebuild(answer, arguments) if point.rebuild is not None else answer.value
+        if answer.changed:
+            change_again(arguments, answer.changed)
     except BaseException as error:
         if _read_control_flow(point, error) is None:
             raise

@@ -160,13 +160,16 @@ class ToolRequest:
 class ToolResult:
     """What a tool answered (any value, the boundary takes its snapshot).
 
-    ``status`` is BLOCKED or INTERRUPTED where it did not run; ``target`` names the agent of a handoff.
+    ``status`` is BLOCKED or INTERRUPTED where it did not run; ``target`` names the agent of a handoff. ``type`` names
+    the value's class, as the tool's own module does; ``changed`` are arguments that the tool has changed, by name.
     """
 
     value: Json = None
     status: Status = Status.OK
     target: str | None = None
     weak: tuple[str, ...] = ()
+    type: str | None = None
+    changed: Mapping[str, Json] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +214,7 @@ class Point:
     caller's; ``isolate(arguments, memory)``, with the instance as ``self``, with a store of the replay's own in the
     place of the agent's, so that a replay neither reads nor writes what outlives it (``memory`` lives as long as it).
     ``work(result)`` is for a call that returns a handle at once: the task or future whose end is the end of the call;
-    ``outermost`` is for tool calls that are part of the tool call around them, where there is one.
+    ``mutable``: a tool may change its arguments, which is kept and done again. ``outermost`` is for tool calls that are part of the tool call around them, where there is one.
     ``block`` for one that returns a context manager, whose block is the call and whose entered value is the result, and
     ``read_begun(entered)`` reads what has come to be known by then. Exceptions whose class names stand in
     ``control_flow`` are no errors: the call is interrupted, or what ``read_control_flow(exception)`` says; in
@@ -230,6 +233,7 @@ class Point:
     work: Callable[[Any], Awaitable[Any] | None] | None = None
     block: bool = False
     outermost: bool = False
+    mutable: bool = False
     read_begun: Callable[[Any], Begun] | None = None
     values: bool = True
     control_flow: tuple[str, ...] = ()

@@ -147,6 +147,8 @@ class ToolCall(Document):
     run: str | None = None
     target: str | None = None
     side_effect: bool | None = None
+    result_type: str | None = None
+    arguments_after: dict[str, Json] | None = None
     executed: bool = True
     started_at: str | None = None
     ended_at: str | None = None

@@ -82,6 +82,8 @@ def _write_tool(record: ToolRecord) -> dict[str, AttributeValue]:
         names.TOOL_CALL_ID: record.call_id,
         names.TOOL_CALL_ARGUMENTS: _value(record.arguments, record.fidelity.get("arguments")),
         names.TOOL_CALL_RESULT: _value(record.result, record.fidelity.get("result"), known=not _without_result(record)),
+        names.TOOL_RESULT_TYPE: record.result_type,
+        names.TOOL_ARGUMENTS_AFTER: _json(dict(record.arguments_after or {})),
         names.TOOL_SIDE_EFFECT: record.side_effect,
         names.TOOL_POSITION: record.position,
         names.HANDOFF_TARGET: record.target,

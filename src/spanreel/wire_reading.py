@@ -140,6 +140,8 @@ def _read_tool(fields: _Fields) -> ToolRecord:
         position=fields.get(names.TOOL_POSITION),
         run_id=fields.get(names.RUN_ID),
         turn_index=fields.get(names.TURN_INDEX),
+        result_type=fields.get(names.TOOL_RESULT_TYPE),
+        arguments_after=fields.json(names.TOOL_ARGUMENTS_AFTER, dict, None),
         status=status,
         error=_error(fields),
     )

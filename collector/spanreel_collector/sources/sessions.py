@@ -182,6 +182,8 @@ def _tool_call(call: ToolCall, run: Run, home: str, index: int | None, around: s
         position=call.requested_by.position if call.requested_by is not None and index is not None else None,
         run_id=None if run.implicit else run.id,
         turn_index=index,
+        result_type=call.result_type,
+        arguments_after=call.arguments_after,
         status=Status.OK if call.status is Status.UNFINISHED else call.status,
         error=_error(call.error),
         fidelity=call.fidelity,

@@ -69,7 +69,8 @@ def tool_answer(call: ToolCall, *, imported: bool = False) -> ToolResult | Recor
     found_later = call.fidelity.get("result") is Fidelity.RECONSTRUCTED and not imported
     if call.status is Status.ERROR and call.error is not None and (call.result is None or found_later):
         return RecordedError(call.error.type or "Exception", call.error.message, call.error.category)
-    return ToolResult(copy.deepcopy(call.result), call.status, call.target)
+    after = copy.deepcopy(call.arguments_after)
+    return ToolResult(copy.deepcopy(call.result), call.status, call.target, type=call.result_type, changed=after)
 
 
 def _headers(recorded: Mapping[str, str], status: int, *, last: bool) -> dict[str, str]:
