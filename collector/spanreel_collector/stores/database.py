@@ -144,7 +144,7 @@ class DatabaseStore:
         """See `Store`."""
         with self.engine.writing() as rows:
             sql = "UPDATE trace SET claimed = 0 WHERE tenant = ? AND trace = ?"
-            rows.many(sql, [(one.tenant, one.trace) for one in claimed])
+            rows.many(sql, sorted((one.tenant, one.trace) for one in claimed))
 
     def related(self, tenant: str, names: frozenset[str]) -> frozenset[bytes]:
         """See `Store`."""

@@ -328,5 +328,14 @@ def _prepare(connection: sqlite3.Connection, path: str) -> None:
     if tables and "migration" not in tables:
         raise SettingsError(f"the store {path!r} is a database of something else; give another name")
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-    with closing(connection.execute("PRAGMA journal_mode = WAL")) as cursor:
-        cursor.fetchone()
+    # For this alone SQLite does not wait for another that opens the file at the same time.
+    deadline = time.monotonic() + BUSY
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+        else:
+            return
