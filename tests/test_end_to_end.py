@@ -145,6 +145,21 @@ def test_a_sample_of_whole_sessions_comes_from_beside_another_collector(tmp_path
         assert (listed["agents"], listed["status"], listed["eligible"]) == (["care"], "ok", True)
 
 
+def test_a_delivery_that_comes_again_with_something_new_adds_only_that(place: Place, tmp_path: Path) -> None:
+    also = {"gen_ai.conversation.id": "c-1"}
+    headers = {"authorization": f"Bearer {TOKEN}"}
+    with served(tmp_path, place.url) as service:
+        for numbers in ((1, 2), (2, 3), (1, 2, 3)):
+            body = request(*(chat(number, "Hi", also=also) for number in numbers), scope=GENAI)
+            url = f"{service.endpoint}/v1/traces"
+            assert httpx.post(url, json=body, headers=headers, trust_env=False).status_code == 200
+        (listed,) = sessions(service, 1)
+        assert listed["model_calls"] == 3
+        assert [int(span, 16) for _, span in spans_of(service, listed["id"])] == [1, 2, 3]
+        exported = service.ask("GET", f"/sessions/{listed['id']}/export", params={"format": "otlp"}).text
+        assert exported.count('"spanId"') == 3
+
+
 # -- parts killed ------------------------------------------------------------------------------------------------------
 
 

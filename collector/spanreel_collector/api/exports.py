@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterator
 from enum import StrEnum
@@ -21,6 +22,7 @@ from spanreel_collector.stores.store import Segment, Signal, Store
 router = APIRouter(tags=["sessions"])
 
 _RESOURCES: dict[Signal, str] = {"traces": "resourceSpans", "logs": "resourceLogs"}
+_SCOPES: dict[Signal, tuple[str, str]] = {"traces": ("scopeSpans", "spans"), "logs": ("scopeLogs", "logRecords")}
 
 
 class Form(StrEnum):
@@ -40,8 +42,9 @@ def get_spans(session: str, store: InStore, tenant: Tenant) -> StreamingResponse
         for signal, name in _RESOURCES.items():
             yield b'%c"%s":[' % (b"{" if signal == "traces" else b",", name.encode())
             first = True
+            seen: set[bytes] = set()
             for segment in _segments(store, tenant, traces, signal):
-                for resource in _request(segment).get(name, ()):
+                for resource in _unseen(segment, seen).get(name, ()):
                     yield (b"" if first else b",") + json.dumps(resource).encode()
                     first = False
             yield b"]"
@@ -83,8 +86,9 @@ def _kitaru(store: Store, tenant: str, session: str) -> Iterator[bytes]:
 
 def _otlp(store: Store, tenant: str, session: str) -> Iterator[bytes]:
     traces = _traces(store, tenant, session)
-    segments = (segment for _, segment in store.segments(tenant, traces))
-    return (json.dumps(_request(segment)).encode() + b"\n" for segment in segments)
+    seen: set[bytes] = set()
+    documents = (_unseen(segment, seen) for _, segment in store.segments(tenant, traces))
+    return (json.dumps(document).encode() + b"\n" for document in documents if document)
 
 
 _FORMS: dict[Form, tuple[Callable[[Store, str, str], Iterator[bytes]], str, str]] = {
@@ -104,6 +108,33 @@ def _traces(store: Store, tenant: str, session: str) -> frozenset[bytes]:
 
 def _segments(store: Store, tenant: str, traces: frozenset[bytes], signal: Signal) -> Iterator[Segment]:
     return (segment for _, segment in store.segments(tenant, traces) if segment.signal == signal)
+
+
+def _unseen(segment: Segment, seen: set[bytes]) -> dict[str, Any]:
+    """What a segment says that those before it did not; nothing for nothing.
+
+    A delivery that comes again with something new is kept as it came, with what is known.
+    """
+    name, (scopes, records) = _RESOURCES[segment.signal], _SCOPES[segment.signal]
+    resources = []
+    for resource in _request(segment).get(name, ()):
+        kept = []
+        for scope in resource.get(scopes, ()):
+            # A span is told by itself, a log record by its scope and resource too.
+            under = () if segment.signal == "traces" else (resource.get("resource"), scope.get("scope"))
+            new = [one for one in scope.get(records, ()) if _first(seen, one, *under)]
+            if new:
+                kept.append({**scope, records: new})
+        if kept:
+            resources.append({**resource, scopes: kept})
+    return {name: resources} if resources else {}
+
+
+def _first(seen: set[bytes], *said: Any) -> bool:
+    digest = hashlib.blake2b(json.dumps(said).encode(), digest_size=16).digest()
+    known = digest in seen
+    seen.add(digest)
+    return not known
 
 
 def _request(segment: Segment) -> dict[str, Any]:
