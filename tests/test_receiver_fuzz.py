@@ -7,6 +7,7 @@ import json
 import time
 import zlib
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import grpc  # type: ignore[import-untyped]  # it ships no types
@@ -24,7 +25,11 @@ SPANS = request(
     span(1, attributes={"gen_ai.operation.name": "chat"}, parent_span_id=b"12345678"), span(2, trace_id=b"x" * 16)
 )
 LOGS = log_request("a", "b", trace=b"x" * 16)
-DOCUMENT = otlp_lines.request(otlp_lines.chat(1, [otlp_lines.said("user", "hi")], otlp_lines.said("assistant", "ho")))
+LOG_LINES = Path(__file__).with_name("golden").joinpath("claude_code_logs.otlp.jsonl").read_bytes().splitlines()
+DOCUMENTS = [
+    otlp_lines.request(otlp_lines.chat(1, [otlp_lines.said("user", "hi")], otlp_lines.said("assistant", "ho"))),
+    *(json.loads(line) for line in LOG_LINES[:3]),
+]
 FINE = {200, 400, 413, 415}
 
 
@@ -78,7 +83,7 @@ WHATEVER = st.recursive(
 @st.composite
 def mutated_json(draw: st.DrawFn) -> bytes:
     """A request in OTLP/JSON with some value in it replaced by any other, or a member more."""
-    document = json.loads(json.dumps(DOCUMENT))
+    document = json.loads(json.dumps(draw(st.sampled_from(DOCUMENTS))))
     for _ in range(draw(st.integers(1, 3))):
         at: Any = document
         while isinstance(at, (dict, list)) and at:

@@ -46,21 +46,22 @@ Headers = Sequence[tuple[bytes, bytes]]
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What is sent; ``last`` closes the connection, since the request was not read to its end."""
-
     status: int
     form: Form
     body: bytes
     headers: Headers = ()
-    last: bool = False
 
 
 @dataclass(slots=True)
 class _Body:
-    """The body of a request, piece by piece; ``ended`` when all of it was there, or nobody sends it any more."""
+    """The body of a request, piece by piece; ``ended`` when all of it was there, or nobody sends it any more.
+
+    ``awaited`` says whether the rest is worth to wait for.
+    """
 
     receive: Receive
     ended: bool = False
+    awaited: bool = True
 
     async def next(self) -> bytes:
         """The next piece.
@@ -181,7 +182,7 @@ class _Door:
                         raise TooLarge(f"more than {limit} bytes")
                     pieces.append(piece)
         except TimeoutError as error:
-            body.ended = True  # as far as we wait for it
+            body.awaited = False
             raise _Slow from error
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
@@ -226,7 +227,7 @@ def _write(status: Status, form: Form, *, headers: Headers = (), http: int | Non
     http = http or _HTTP[status.code]
     if status.retry is not None:
         headers = [*headers, (b"retry-after", str(status.retry).encode())]
-    return _Answer(http, form, write_status(status, form), headers, last=True)
+    return _Answer(http, form, write_status(status, form), headers)
 
 
 async def _send(send: Send, answer: _Answer, body: _Body) -> None:
@@ -234,11 +235,12 @@ async def _send(send: Send, answer: _Answer, body: _Body) -> None:
         (b"content-type", _KINDS[answer.form].encode()),
         (b"content-length", str(len(answer.body)).encode()),
         *answer.headers,
-        *([(b"connection", b"close")] if answer.last else []),
+        *([] if body.ended else [(b"connection", b"close")]),
     ]
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-    await send({"type": "http.response.body", "body": answer.body, "more_body": not body.ended})
-    if not body.ended:
+    draining = body.awaited and not body.ended
+    await send({"type": "http.response.body", "body": answer.body, "more_body": draining})
+    if draining:
         # A connection that is closed while something still comes takes the answer with it.
         await _drain(body)
         await send({"type": "http.response.body"})
