@@ -277,3 +277,12 @@ def test_a_workshop_that_hangs_or_dies_is_another_at_the_next_job(tmp_path: Path
     with pytest.raises(Closed):
         workshop.make(job)
     impatient.close()
+
+
+def test_text_that_no_encoding_can_hold_costs_nobody_else(tmp_path: Path) -> None:
+    store = open_at(tmp_path)
+    for number, words in enumerate(("half a pair: \ud83d", "nul: \x00", "fine"), 1):
+        send(store, request(chat(number, words, trace_of(number)), scope=GENAI))
+    settle(deriving(store))
+    assert len(store.find(TENANT, Filter()).sessions) == 3
+    assert len(store.find(TENANT, Filter(text="half pair")).sessions) == 1

@@ -133,7 +133,8 @@ def retell(job: Job) -> Told:
 
         packed = (book.noted(trace, pack(batch)) for trace, batch in _read_segments(job.path))
         tally = fill(spool, packed, make, Tally(most=MOST_FAULTS))
-        return Told(tuple(book.groups(identity for identity, _ in spool.documents())), tuple(tally.faults))
+        groups = tuple(book.groups(identity for identity, _ in spool.documents()))
+        return Told(groups, (*tally.faults, *book.faults))
 
 
 @dataclass(eq=False, slots=True)
@@ -150,6 +151,7 @@ class _Book:
     one: Unions[bytes] = field(default_factory=Unions)
     together: Unions[bytes] = field(default_factory=Unions)
     sessions: dict[str, Session] = field(default_factory=dict)
+    faults: list[Fault] = field(default_factory=list)
     _merged: dict[bytes, set[bytes]] | None = None
 
     def noted(self, home: bytes, packed: Packed) -> Packed:
@@ -197,7 +199,14 @@ class _Book:
         for session in (self.sessions[identity] for identity in written):
             traces = frozenset(home for run in session.runs for home in self.homes_of(run.trace_id))
             chief = chiefs[min(traces)]
-            fresh = _settled(session, traces, self.job)
+            try:
+                fresh = _settled(session, traces, self.job)
+            except Exception as error:  # noqa: BLE001 - what strangers wrote may fail anywhere: a session costs only itself
+                place = f"session of {session.key.kind} {session.key.value!r}"
+                self.faults.append(Fault(place, f"{type(error).__name__}: {error}"))
+                fresh = None
+                if session.id not in self.job.heads:
+                    continue
             if fresh is None:
                 same.setdefault(chief, set()).add(session.id)
             else:

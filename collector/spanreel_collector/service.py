@@ -9,7 +9,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -32,7 +32,7 @@ from spanreel_collector.service_numbers import observe_service, timed, traced
 from spanreel_collector.service_settings import ServiceSettings
 from spanreel_collector.stores.store import Store, StoreError
 from spanreel_collector.telemetry import Telemetry, exports
-from spanreel_collector.workshop import Workshop
+from spanreel_collector.workshop import Closed, NotStarted, Workshop
 
 _OTLP: Final = "/v1/"
 _HOUSE_EVERY: Final = 300.0
@@ -243,7 +243,13 @@ def _finish(committer: Committer, seconds: float) -> None:
 def _working(derivation: Derivation, workshop: Workshop) -> Iterator[None]:
     """Sessions are made, in a thread of their own. What is not done at the end stays pending."""
     stop = threading.Event()
-    thread = threading.Thread(target=derivation.run, args=(stop,), name="spanreel-derivation", daemon=True)
+
+    def work() -> None:
+        with suppress(Closed, NotStarted):  # what is wrong is said when there is a job
+            workshop.open()
+        derivation.run(stop)
+
+    thread = threading.Thread(target=work, name="spanreel-derivation", daemon=True)
     thread.start()
     try:
         yield

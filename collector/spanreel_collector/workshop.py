@@ -39,6 +39,14 @@ class Workshop:
         self._line: Connection | None = None
         self._closed = False
 
+    def open(self) -> None:
+        """Start the process now, so that the first job need not wait for it.
+
+        Raises:
+            Closed, NotStarted: as `make`.
+        """
+        self._opened()
+
     def make(self, job: Job) -> Told:
         """What comes of a job.
 
@@ -86,7 +94,7 @@ class Workshop:
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])
         theirs.close()
         try:
-            if self._line.poll(_START) and self._line.recv() == _READY:
+            if self._line.poll(_START) and self._line.recv() == _READY and not self._closed:
                 return
         except (OSError, EOFError):
             pass
