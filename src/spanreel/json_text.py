@@ -43,6 +43,9 @@ class Listed(str):
 
     items: tuple[Item, ...]
 
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        return str, (str.__str__(self),)  # what is known of it is this process's own
+
 
 def encode_list(values: Iterable[Any]) -> Listed:
     """`encode` of a list, item by item."""
@@ -81,6 +84,9 @@ class Parted(str):
 
     frame: str
     lists: dict[str, Listed]
+
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        return str, (str.__str__(self),)  # as of a list's text
 
 
 def encode_parted(value: dict[str, Any]) -> str:

@@ -25,6 +25,9 @@ class Item(str):
 
     passed: tuple[object, ...]
 
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        return str, (str.__str__(self),)  # what is known of it is this process's own
+
 
 def item(text: str) -> Item:
     """The text as an item that nobody has examined."""
