@@ -58,7 +58,7 @@ def test_agents_md_names_every_module_and_names_none_that_is_not_there() -> None
 def test_spans_are_opened_in_the_boundary_alone() -> None:
     opening = re.compile(r"\bstart_(?:as_current_)?span\(")
     files = [*(ROOT / "src").rglob("*.py"), *(ROOT / "collector").rglob("*.py")]
-    # `spans` is what makes ours, `tracing` looks at what the user's tracers are given, `telemetry` is the service's own.
+    # `spans` is what makes ours, `tracing` looks at what the user's tracers are given, `telemetry` is the service's.
     assert {file.stem for file in files if opening.search(file.read_text())} == {
         "boundary",
         "spans",
