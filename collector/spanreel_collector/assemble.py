@@ -15,7 +15,7 @@ from spanreel_collector.drafts import Draft, draft_runs, join_loops, may_join
 from spanreel_collector.eligibility import judge, mark_missing_models
 from spanreel_collector.facts import Origins, merge_sessions
 from spanreel_collector.runs import Place, child_places, write_run
-from spanreel_collector.tables import Tables
+from spanreel_collector.tables import COUNTS, Tables
 from spanreel_collector.trace import Trace
 
 KeyKind = Literal["conversation", "trace"]
@@ -208,7 +208,7 @@ def _usage(runs: list[Run]) -> Usage:
     total: dict[str, int] = {}
     for run in runs:
         for call in run.model_calls():
-            for name in Usage.model_fields if call.usage else ():
+            for name in COUNTS if call.usage else ():
                 count = getattr(call.usage, name)
                 if count is not None:
                     total[name] = total.get(name, 0) + count

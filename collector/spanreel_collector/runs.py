@@ -42,7 +42,9 @@ class _Turns:
 
     def get(self, index: int) -> Turn:
         """The turn of this index, made where there is none."""
-        return self.turns.setdefault(index, Turn(index=index))
+        if index not in self.turns:
+            self.turns[index] = Turn(index=index)
+        return self.turns[index]
 
     def open(self, placed: Placed, call: ModelCall) -> None:
         """Open a turn: the recorded one, or the next; two model calls are never in one turn."""

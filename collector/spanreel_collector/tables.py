@@ -17,6 +17,10 @@ from spanreel.session import Usage as UsageInfo
 from spanreel_collector import json_text
 
 
+COUNTS = tuple(UsageInfo.model_fields)
+"""The counts of a usage, looked up once: to ask the model each time is slow."""
+
+
 class Tables:
     """A session's messages and tool definitions: each is stored once, and found again by its content."""
 
@@ -144,7 +148,7 @@ def usage_info(usage: Usage | None) -> UsageInfo | None:
     """The document's form of token counts."""
     if usage is None:
         return None
-    return UsageInfo(**{name: getattr(usage, name) for name in UsageInfo.model_fields})
+    return UsageInfo(**{name: getattr(usage, name) for name in COUNTS})
 
 
 def agent_info(agent: Agent) -> AgentInfo:
