@@ -16,7 +16,6 @@ from spanreel.session import Message as StoredMessage
 from spanreel.session import Usage as UsageInfo
 from spanreel_collector import json_text
 
-
 COUNTS = tuple(UsageInfo.model_fields)
 """The counts of a usage, looked up once: to ask the model each time is slow."""
 
