@@ -16,10 +16,11 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Dialog, Page, Request, sync_playwright
+from playwright.sync_api import Browser, Dialog, Page, Request, expect, sync_playwright
 
 from conftest import CHROMIUM_ABSENT
 
+expect.set_options(timeout=30_000)  # a slow machine is no failure
 CHROMIUM = os.environ.get("SPANREEL_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 
 

@@ -100,6 +100,34 @@ def test_the_list_is_searched_and_filtered_and_the_address_says_how(window: Watc
     expect(page.get_by_role("searchbox", name="Search sessions")).to_be_focused()
     page.keyboard.type(" nowhere")
     expect(page.locator(".foot")).to_contain_text("No session fits")
+    page.keyboard.press("Escape")
+    page.get_by_label("Agent", exact=True).focus()
+    page.go_back()
+    expect(page.get_by_role("searchbox", name="Search sessions")).to_have_value("")
+    page.go_forward()
+    expect(page.get_by_role("searchbox", name="Search sessions")).to_have_value("lisbon nowhere")
+
+
+@pytest.mark.slow
+def test_words_that_are_still_typed_do_not_lead_back_to_the_list(window: Watched) -> None:
+    page = window.open()
+    expect(rows(page)).to_have_count(50)
+    page.keyboard.press("/")
+    page.keyboard.type("order")
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("a.words").first).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("tree")).to_be_visible()
+    page.wait_for_timeout(600)
+    expect(page).to_have_url(re.compile("session="))
+
+
+@pytest.mark.slow
+def test_the_files_of_the_page_are_asked_for_again_and_what_is_read_is_not_kept(served: Served) -> None:
+    page = httpx.get(f"{served.url}/main.js")
+    assert page.headers["cache-control"] == "no-cache"
+    assert page.headers["etag"]
+    assert httpx.get(f"{served.url}/api/v1/sessions").headers["cache-control"] == "no-store"
 
 
 @pytest.mark.slow

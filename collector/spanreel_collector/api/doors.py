@@ -29,6 +29,7 @@ HEADERS: Final = {
 _OPEN: Final = ("/healthz", "/readyz")
 _FIELDS: Final = tuple((name.encode(), value.encode()) for name, value in HEADERS.items())
 _PRIVATE: Final = (b"cache-control", b"no-store")
+_RENEWED: Final = (b"cache-control", b"no-cache")  # a browser has no page of which some files are an older release's
 
 Answered = Callable[[int, float], None]
 """Told of the status of an answer, and how many seconds it took to begin."""
@@ -59,8 +60,9 @@ def behind_doors(app: ASGIApp, access: Access, answered: Answered) -> ASGIApp:
             if message["type"] == "http.response.start":
                 answered(message["status"], time.monotonic() - began)
                 fields = list(message.get("headers", ()))
-                private = path.startswith(API) and all(name.lower() != _PRIVATE[0] for name, _ in fields)
-                message = {**message, "headers": [*fields, *_FIELDS, *([_PRIVATE] if private else [])]}
+                said = any(name.lower() == _PRIVATE[0] for name, _ in fields)
+                kept = [] if said else [_PRIVATE if path.startswith(API) else _RENEWED]
+                message = {**message, "headers": [*fields, *_FIELDS, *kept]}
             await send(message)
 
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}

@@ -60,6 +60,8 @@ export function drawAsked(view) {
   const count = filtersSet(view.asked);
   replace(view.opener, count ? `Filters (${count})` : "Filters");
   drawFilters(view);
+  const words = document.getElementById("search");
+  if (words !== document.activeElement) words.value = view.asked.text ?? "";
   replace(
     view.order,
     choice(
@@ -93,6 +95,11 @@ export function search(view) {
   field.addEventListener("input", () => {
     clearTimeout(view.typing);
     view.typing = setTimeout(() => ask(true), 350);
+  });
+  field.addEventListener("keydown", (event) => {
+    if (event.key !== "ArrowDown") return;
+    event.preventDefault();
+    view.body.querySelector("a.words")?.focus();
   });
   return element(
     "form",

@@ -35,12 +35,17 @@ async function readSpans(view) {
 async function bounded(response) {
   const parts = [];
   let size = 0;
-  for await (const part of response.body) {
-    size += part.length;
-    if (size > MOST) throw new Error("The raw spans of this session are too many to show: export them");
-    parts.push(part);
+  const reader = response.body.getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return new Blob(parts).text();
+    size += value.length;
+    if (size > MOST) {
+      await reader.cancel();
+      throw new Error("The raw spans of this session are too many to show: export them");
+    }
+    parts.push(value);
   }
-  return new Blob(parts).text();
 }
 
 // One request, or one a line.

@@ -10,7 +10,16 @@ const PAGE = 50;
 
 /** Draws the list into `main` for what the address asks. Returns what `main.js` tells it: keys, changes, addresses. */
 export function showSessions(main, asked, go) {
-  const view = { asked, go, rows: new Map(), cursor: null, more: false, waiting: new Set(), facets: new Map() };
+  const view = {
+    asked,
+    go,
+    rows: new Map(),
+    cursor: null,
+    more: false,
+    waiting: new Set(),
+    facets: new Map(),
+    gone: new AbortController(),
+  };
   view.ask = (changes, typing = false) => go({ ...view.asked, ...changes }, typing);
   view.body = element("tbody", {});
   view.foot = element("p", { class: "foot", role: "status" });
@@ -30,12 +39,17 @@ export function showSessions(main, asked, go) {
       view.foot,
     ),
   );
-  const close = () => {
+  const stop = () => {
     clearTimeout(view.timer);
     view.aborter?.abort();
   };
+  const close = () => {
+    stop();
+    clearTimeout(view.typing);
+    view.gone.abort();
+  };
   const update = (now) => {
-    close();
+    stop();
     view.aborter = new AbortController();
     view.asked = now;
     drawAsked(view);
@@ -54,7 +68,7 @@ export function showSessions(main, asked, go) {
 
 async function readFacets(view) {
   try {
-    view.facets = new Map(Object.entries(await read("facets", { signal: view.aborter.signal })));
+    view.facets = new Map(Object.entries(await read("facets", { signal: view.gone.signal })));
     drawAsked(view);
   } catch (error) {
     unlessGone(error);
