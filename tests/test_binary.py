@@ -86,7 +86,10 @@ def test_no_content_is_left_in_any_shape(shape: str) -> None:
     assert without_binary(replaced) is replaced
 
 
-@pytest.mark.parametrize("shape", [shape for shape in SHAPES if shape not in {"bytes", "tuple"}])
+IN_JSON = [shape for shape in SHAPES if shape not in {"bytes", "tuple"}]
+
+
+@pytest.mark.parametrize("shape", IN_JSON)
 def test_json_text_is_searched_as_the_value_is(shape: str) -> None:
     value = SHAPES[shape]
     assert json.loads(without_binary_text(json.dumps(value))) == without_binary(value)
@@ -190,3 +193,11 @@ def test_the_search_is_linear_in_the_text() -> None:
             without_binary(text)
             times.append(time.perf_counter() - start)
         assert times[1] < max(times[0] * 60, 0.5), piece
+
+
+@given(st.text(alphabet='aZ9 /,"é\\', max_size=20), st.sampled_from(IN_JSON), st.text(max_size=20))
+def test_binary_content_is_seen_whatever_stands_around_it(before: str, shape: str, after: str) -> None:
+    text = json.dumps({"before": before, "value": SHAPES[shape], "after": after}, ensure_ascii=False)
+    found = json.loads(without_binary_text(text))
+    assert found["value"] == json.loads(without_binary_text(json.dumps({"value": SHAPES[shape]})))["value"]
+    assert STAND_IN.search(json.dumps(found["value"]))

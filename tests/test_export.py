@@ -34,6 +34,7 @@ from spanreel import wire
 from spanreel.export import Pipeline, describe
 from spanreel.model import ModelRecord, Operation, Request, ToolRecord
 from spanreel.otlp_file import FileExporter, export_request
+from spanreel.redaction import DEFAULT, header
 from spanreel.settings import Capture, Flush, Settings, read_settings
 from spanreel.spans import OwnSpan, OwnTracer
 
@@ -144,7 +145,7 @@ def test_a_capture_is_read_redacted_and_exported_with_its_span(make: Make) -> No
         names.TOOL_CALL_RESULT: '"fine"',
         names.RUN_STATUS: "ok",
         names.FIDELITY: '{"gen_ai.tool.call.arguments":"redacted"}',
-        names.REDACTION: '{"policy":"spanreel.default/2","key_ids":[]}',
+        names.REDACTION: header(DEFAULT, []),
     }
     assert pipeline.losses.total() == {}
 

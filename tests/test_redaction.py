@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +19,7 @@ from spanreel.credential_names import LAST_WORDS, PHRASES, WORDS, is_credential_
 from spanreel.detectors import DETECTORS, Detector, Found, Kind
 from spanreel.outgoing import finish, safe_text
 from spanreel.policy import compile_policy
-from spanreel.redaction import Redacted, redact_attributes, redact_json, redact_text
+from spanreel.redaction import Redacted, make_policy, redact_attributes, redact_json, redact_text
 from spanreel.rules import Form, Rule
 from spanreel.settings import Settings
 
@@ -392,3 +393,17 @@ def test_an_attribute_known_to_leave_as_it_is_says_what_it_would_if_it_were_not_
     finished, alone = finish(said, Settings()), finish(said, Settings(max_value_bytes=63))
     if len(str(value)) < 32:
         assert list(finished.items()) == list(alone.items())
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.from_regex(r"(?:[0-9]{2}|[a-f]{2}|[0-9a-f]{2})(?:[0-9]{13}[a-f]|[0-9a-f]{14})", fullmatch=True))
+def test_what_is_taken_for_the_id_of_a_span_without_looking_is_none_of_what_is_found(text: str) -> None:
+    (leaves,) = redact_attributes({"spanreel.call.id": text}).attributes.values()
+    assert leaves == redact_text(text)
+    assert redact_text(text) == text or not re.search("[a-f]", text[2:])
+
+
+def test_a_rule_of_the_users_own_is_asked_about_ids_of_spans_too() -> None:
+    ids = Rule(Form.MASK, "ids", find=lambda text: [(0, len(text))] if len(text) == 16 else [])
+    policy = make_policy("ids/1", [ids])
+    assert redact_attributes({"a": "0a5db387325f91dd"}, policy).attributes == {"a": "[redacted]"}

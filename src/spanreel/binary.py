@@ -11,6 +11,7 @@ import binascii
 import functools
 import hashlib
 import re
+import string
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import unquote_to_bytes
@@ -112,7 +113,11 @@ def _is_plain(text: str) -> bool:
 
 
 def _may_hold(text: str) -> bool:
-    return len(text) >= _LEAST and any(map(text.__contains__, _FRAGMENTS))
+    if len(text) < _LEAST:
+        return False
+    if any(map(_bones(text).__contains__, _BONES)):
+        return any(map(text.__contains__, _FRAGMENTS))
+    return any(map(text.__contains__, _BONELESS))
 
 
 def _walk(value: Any, keep: Keep | None) -> Any:
@@ -345,4 +350,14 @@ _FRAGMENTS: Final = (
     *(start.upper() for start in _HEX_STARTS),
 )
 """One of these stands in every text that holds something binary."""
+_COMMON: Final = (string.ascii_lowercase + ' "{}[]:,').encode()
+
+
+def _bones(text: str) -> bytes:
+    """The text without what most text is made of: a little, to look through for the bones of fragments."""
+    return text.encode("ascii", "replace").translate(None, _COMMON)
+
+
+_BONES: Final = frozenset(bones for fragment in _FRAGMENTS if len(bones := _bones(fragment)) > 1)
+_BONELESS: Final = tuple(fragment for fragment in _FRAGMENTS if _bones(fragment) not in _BONES)
 _LEAST: Final = min(map(len, _FRAGMENTS))

@@ -110,6 +110,10 @@ def _known_to_leave(attributes: Mapping[str, AttributeValue], policy: Policy) ->
             leaves = type(value) in _PLAIN and is_harmless_scalar(value) and _leaves(name, "", policy)
         if leaves:
             known[name] = value
+        elif isinstance(value, (list, tuple)) and len(value) == 1:  # why a model stopped, say
+            (item,) = value
+            if type(item) is str and len(item) < _SHORT and _leaves(name, item, policy):
+                known[name] = [item]
     return known
 
 

@@ -7,13 +7,14 @@ deterministic, and redacting again changes nothing.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from spanreel import conventions, json_text
 from spanreel.concealing import GONE
-from spanreel.detectors import MASK
+from spanreel.detectors import DETECTORS, MASK
 from spanreel.digest import key_ids_in
 from spanreel.fidelity import OWN_MARKS, own_mark
 from spanreel.model import Json
@@ -110,7 +111,20 @@ def is_examined_quickly(name: str, value: Any, policy: Policy) -> bool:
     """Whether nothing is to be redacted, told by what is known of the name and of short values: most of a span."""
     if not _says_nothing(name, policy):
         return False
-    return is_harmless_scalar(value) or (type(value) is str and len(value) <= WORD and _is_clean(value, policy))
+    if type(value) is not str:
+        return is_harmless_scalar(value)
+    if _SPAN_ID.fullmatch(value) is not None and _finds_ours_alone(policy):
+        return True
+    return len(value) <= WORD and _is_clean(value, policy)
+
+
+_SPAN_ID: Final = re.compile(r"(?=.{16}\Z)[0-9a-f]{2}[0-9]*[a-f][0-9a-f]*")
+"""The id of a span, or one of ours like it: new in each call, and nothing that any of our detectors finds."""
+
+
+@functools.lru_cache(64)
+def _finds_ours_alone(policy: Policy) -> bool:
+    return not policy.thorough and set(policy.search.detectors) <= set(DETECTORS)
 
 
 @functools.lru_cache(4096)
