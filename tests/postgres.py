@@ -28,6 +28,7 @@ class Cluster:
 
     folder: Path
     binaries: Path
+    durable: bool = False
     _numbers: count[int] = field(default_factory=count)
     _free: list[str] = field(default_factory=list)
 
@@ -50,8 +51,9 @@ class Cluster:
         self._free.append(url)
 
     def start(self) -> None:
-        # Durability is what the server is trusted with; here it would only cost time.
-        options = f"-k {self.folder} -p {PORT} -c listen_addresses= -c fsync=off -c max_connections=60"
+        # Durability is what the server is trusted with; in tests it would only cost time.
+        fsync = "on" if self.durable else "off"
+        options = f"-k {self.folder} -p {PORT} -c listen_addresses= -c fsync={fsync} -c max_connections=60"
         self._run("pg_ctl", "start", "-w", "-D", self.data, "-l", self.folder / "log", "-o", options)
 
     def stop(self) -> None:
@@ -75,7 +77,7 @@ class Cluster:
 
 
 @contextmanager
-def running_cluster() -> Iterator[Cluster]:
+def running_cluster(*, durable: bool = False) -> Iterator[Cluster]:
     """A cluster while the block runs; the test is skipped where PostgreSQL is not installed."""
     binaries = _find_binaries()
     if binaries is None:
@@ -84,7 +86,7 @@ def running_cluster() -> Iterator[Cluster]:
     with tempfile.TemporaryDirectory(prefix="spanreel-pg-", ignore_cleanup_errors=True) as folder:
         if os.geteuid() == 0:
             shutil.chown(folder, "postgres", "postgres")
-        cluster = Cluster(Path(folder), binaries)
+        cluster = Cluster(Path(folder), binaries, durable)
         cluster.make()
         cluster.start()
         try:
