@@ -286,3 +286,19 @@ def test_text_that_no_encoding_can_hold_costs_nobody_else(tmp_path: Path) -> Non
     settle(deriving(store))
     assert len(store.find(TENANT, Filter()).sessions) == 3
     assert len(store.find(TENANT, Filter(text="half pair")).sessions) == 1
+
+
+def test_a_conversation_that_is_dear_rests_and_others_go_on(tmp_path: Path) -> None:
+    store = open_at(tmp_path)
+    derivation = deriving(store)
+    derivation.dear_seconds = 0.0
+    talk = {"gen_ai.conversation.id": "talk"}
+    send(store, request(chat(1, "1?", trace_of(1), **talk), scope=GENAI))
+    settle(derivation)
+    send(store, request(chat(2, "2?", trace_of(2), **talk), chat(11, "late", trace_of(1), **talk), scope=GENAI))
+    send(store, request(chat(3, "other", trace_of(3)), scope=GENAI))
+    for _ in range(3):
+        derivation.step()
+    known = {one.key: one.revision for one in store.find(TENANT, Filter()).sessions}
+    assert known == {"talk": 1, trace_of(3): 1}
+    assert store.size().pending == 2

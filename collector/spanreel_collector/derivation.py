@@ -10,13 +10,14 @@ import tempfile
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import spanreel
-from spanreel_collector.retelling import Group, Job, Told, opposite, own_name, write_segment
+from spanreel_collector.relations import part, related
+from spanreel_collector.retelling import Group, Job, Told, write_segment
 from spanreel_collector.span import Fault
 from spanreel_collector.stores.store import NO_TRACE, Conflict, Derived, Pending, Refusal, Store, StoreError
 from spanreel_collector.workshop import Closed, Unmade
@@ -34,6 +35,8 @@ _HANDFUL = 64 * 1024 * 1024
 _ROUNDS = 10
 """How often traces are read again, since more turned out to belong to them, or others saved in between."""
 _REMEMBERED = 10_000
+_REST = 9.0
+"""A conversation that took so long that it must rest does so for this many times as long."""
 
 _log = logging.getLogger("spanreel.derivation")
 
@@ -63,6 +66,8 @@ class Derivation:
     quiet_seconds: float = 2.0
     reader: str = READER
     progress: Progress = field(default_factory=Progress)
+    dear_seconds: float = 3.0
+    _resting: dict[bytes, float] = field(default_factory=dict)
     _noted: OrderedDict[Refusal, None] = field(default_factory=OrderedDict)
 
     def run(self, stop: threading.Event) -> None:
@@ -123,6 +128,7 @@ class Derivation:
             for tenant, trace in behind:
                 tenants.setdefault(tenant, {})[trace] = 0
             for tenant, marks in tenants.items():
+                self._resting.clear()
                 self.derive(tenant, marks)
             done += len(behind)
             told(done)
@@ -145,21 +151,46 @@ class Derivation:
             self.progress.seconds += time.monotonic() - began
 
     def _derive(self, tenant: str, marks: dict[bytes, int]) -> None:
-        wanted = _related(self.store, tenant, frozenset(marks), self.store.names(tenant, frozenset(marks)))
+        wanted = self._awake(self._known(tenant, marks))
         alone = len(marks) == 1
         for _ in range(_ROUNDS):
-            read, told = self._read(tenant, wanted, alone=alone)
-            self._note(tenant, told.faults)
-            closed, more = _closed(self.store, tenant, told.groups, wanted)
-            # Of a trace that was erased meanwhile nothing is left to read, and nothing is to wait for.
-            closed.append(_nothing({trace for trace in marks if trace in wanted and trace not in read}))
-            if not self._save(tenant, closed, {**marks, **read}):
-                more |= frozenset(trace for group in closed for trace in group.traces)
-            marks = {trace: mark for trace, mark in marks.items() if trace in more}
-            wanted = more
             if not wanted:
                 return
+            began = time.monotonic()
+            read, told = self._read(tenant, wanted, alone=alone)
+            self._note(tenant, told.faults)
+            closed, opened = part(self.store, tenant, told.groups, wanted)
+            # Of a trace that was erased meanwhile nothing is left to read, and nothing is to wait for.
+            closed.append(_nothing({trace for trace in marks if trace in wanted and trace not in read}))
+            if self._save(tenant, closed, {**marks, **read}):
+                self._rest(closed, (time.monotonic() - began) / max(1, len(wanted)))
+            else:
+                opened += [group.traces for group in closed]
+            wanted = self._awake(opened)
+            marks = {trace: mark for trace, mark in marks.items() if trace in wanted}
         raise Unmade(f"more traces kept joining it, or others saved it, {_ROUNDS} times in a row")
+
+    def _known(self, tenant: str, marks: Iterable[bytes]) -> Iterator[frozenset[bytes]]:
+        """What is known to belong to each; together where nothing rests, which costs less."""
+        traces = [frozenset({trace}) for trace in marks] if self._resting else [frozenset(marks)]
+        return (related(self.store, tenant, some, self.store.names(tenant, some)) for some in traces)
+
+    def _rest(self, groups: Iterable[Group], cost: float) -> None:
+        """Leave what was dear alone for some time, or one endless conversation would leave none for the others.
+
+        ``cost`` is how many seconds each of its traces took.
+        """
+        now = time.monotonic()
+        self._resting = {trace: until for trace, until in self._resting.items() if until > now}
+        for group in groups:
+            if (took := cost * len(group.names)) > self.dear_seconds:
+                self._resting |= dict.fromkeys(group.names, now + _REST * took)
+
+    def _awake(self, together: Iterable[frozenset[bytes]]) -> frozenset[bytes]:
+        """All traces of these but of those that rest: they are looked at again when the claim on them ends."""
+        now = time.monotonic()
+        resting = {trace for trace, until in self._resting.items() if until > now}
+        return frozenset[bytes]().union(*(traces for traces in together if not traces & resting))
 
     def _read(self, tenant: str, wanted: frozenset[bytes], *, alone: bool) -> tuple[dict[bytes, int], Told]:
         """What these traces become, and up to which mark each was read."""
@@ -239,43 +270,3 @@ def _by_tenant(claimed: Iterable[Pending]) -> dict[str, dict[bytes, int]]:
     for pending in claimed:
         tenants.setdefault(pending.tenant, {})[pending.trace] = pending.mark
     return tenants
-
-
-# -- which traces belong together ------------------------------------------------------------------------------------
-
-
-def _closed(
-    store: Store, tenant: str, groups: Iterable[Group], read: frozenset[bytes]
-) -> tuple[list[Group], frozenset[bytes]]:
-    """The groups to which nothing belongs that was not read with them; and all traces of the others."""
-    whole, wanted = [], frozenset[bytes]()
-    for group in groups:
-        related = _related_to(store, tenant, group)
-        # What was read together and is in another group is known to have nothing to do with this one.
-        if related <= read:
-            whole.append(group)
-        else:
-            wanted |= related
-    overlapping = [group for group in whole if group.traces & wanted]
-    wanted |= frozenset(trace for group in overlapping for trace in group.traces)
-    return [group for group in whole if group not in overlapping], wanted
-
-
-def _related_to(store: Store, tenant: str, group: Group) -> frozenset[bytes]:
-    names = frozenset(name for found in group.names.values() for name in found)
-    made = frozenset(one.summary.id for one in group.made) | group.same
-    sessions = (store.traces_of(tenant, session) for session in made)
-    traces = group.traces.union(group.linked, *sessions)
-    return _related(store, tenant, traces, names)
-
-
-def _related(store: Store, tenant: str, traces: frozenset[bytes], names: frozenset[str]) -> frozenset[bytes]:
-    """These traces, and all that share a name or a session with them, or with one of those, as far as it is known."""
-    found = fresh = traces
-    while fresh:
-        asked = frozenset(opposite(name) for name in names) | frozenset(own_name(trace) for trace in fresh)
-        sessions = (store.traces_of(tenant, session) for session in store.sessions_of(tenant, fresh))
-        fresh = store.related(tenant, asked).union(*sessions) - found
-        found |= fresh
-        names = store.names(tenant, fresh) if fresh else frozenset()
-    return found
