@@ -255,6 +255,7 @@ def _configure_changes(group: argparse._ArgumentGroup) -> None:
         action="store_true",
         help="the agent's own code reads the recorded time, and draws the same uuids and random numbers every time",
     )
+    add("--map-ids", action="store_true", help="uuids and the like that are made anew stand for those of the recording")
     add(
         "--recovered",
         action="store_true",

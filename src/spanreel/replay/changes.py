@@ -133,9 +133,10 @@ class Changes(_Frozen):
     """All that a replay changes. ``from_turn``: from this turn of each root run on (0 is the first) the model is live.
 
     ``input`` takes the place of the recorded input of the first root run. ``pace``: streams take the time they took.
-    ``recovered``: every tool crosses a point of ours, and those that nothing recorded are answered with what the model
-    was told of them. ``prices`` are by the model's name, for the report.
-    ``freeze``: the agent's own code reads the recorded time, and draws the same uuids and random numbers every time.
+    ``map_ids``: ids that are made anew stand for the recorded ones. ``recovered``: every tool crosses a point of ours,
+    and those that nothing recorded are answered with what the model was told of them. ``prices`` are by the model's
+    name, for the report. ``freeze``: the agent's own code reads the recorded time, and draws the same uuids and random
+    numbers every time.
     """
 
     overrides: tuple[Override, ...] = ()
@@ -145,6 +146,7 @@ class Changes(_Frozen):
     pace: bool = False
     freeze: bool = False
     recovered: bool = False
+    map_ids: bool = False
     volatile: tuple[Volatile, ...] = ()
     tool_policy: ToolPolicies = ToolPolicies()
     prices: dict[str, Price] = {}
@@ -239,7 +241,7 @@ def from_options(options: Mapping[str, Any]) -> Changes:
     told["edits"] = [*told["edits"], *edits]
     told |= {
         name: options[name]
-        for name in ("from_turn", "input", "pace", "freeze", "recovered")
+        for name in ("from_turn", "input", "pace", "freeze", "recovered", "map_ids")
         if options.get(name) not in (None, False)
     }
     return parse_changes(told, "what becomes different")

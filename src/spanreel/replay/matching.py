@@ -6,7 +6,7 @@ Works on one `Scope`, whose lock the player holds. What to do about a miss is le
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -20,6 +20,7 @@ from spanreel.replay.mcp_requests import is_required
 from spanreel.replay.placeholders import blur_json
 from spanreel.replay.recording import LOST, ModelSlot, Scope, Slot, ToolSlot, precedes
 from spanreel.replay.sharing import shared_fields
+from spanreel.replay.value_map import ValueMap
 from spanreel.replay.volatile import settled
 from spanreel.snapshot import snapshot
 
@@ -96,7 +97,7 @@ class LiveTool:
     ``apart``: made in another thread or task than its run, so that its place among the others is nobody's intention.
     ``known`` are the ids of the keys whose digests can be compared, None where all can. ``form`` gives the text of
     arguments in the tool's normal form; ``raw``: arguments are compared as they came, defaults not filled.
-    ``positional``: the recorded call of its id is it, whatever the arguments.
+    ``positional``: the recorded call of its id is it, whatever the arguments. ``ids`` maps ids that are made anew.
     """
 
     name: str
@@ -108,13 +109,14 @@ class LiveTool:
     form: Callable[[Json], str] | None = None
     raw: bool = False
     positional: bool = False
+    ids: ValueMap | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LiveModel:
     """A live model request; ``foreign`` where the recording was not written by us, or in another protocol.
 
-    ``apart`` and ``known`` as of tools. ``volatile`` is what differs by itself.
+    ``apart``, ``known`` and ``ids`` as of tools. ``volatile`` is what differs by itself.
     """
 
     request: Request
@@ -123,6 +125,9 @@ class LiveModel:
     apart: bool = False
     known: frozenset[str] | None = None
     volatile: tuple[Volatile, ...] = ()
+    ids: ValueMap | None = None
+    met: dict[str, dict[str, str]] = field(default_factory=dict)
+    """The new pairs of ids by which it is equal to a recorded call, by that call's id."""
 
 
 def first_match(attempts: Iterable[Callable[[], Match | Miss]]) -> Match | Miss:
@@ -143,6 +148,7 @@ def match_tool(scope: Scope, live: LiveTool) -> Match | Miss:
     """Find a tool call's counterpart and use it up."""
     schema = None if live.raw else scope.schemas.get(live.name)
     arguments = canonical_arguments(live.arguments, schema)
+    arguments = arguments if live.ids is None else live.ids.translated(arguments)
     alike = [slot for slot in scope.tools if slot.call.name == live.name and not slot.covered]
     key = _raw(live.arguments) if live.raw else text(arguments)
     equal = [
@@ -156,6 +162,8 @@ def match_tool(scope: Scope, live: LiveTool) -> Match | Miss:
     if by_id:
         return _take_tool(scope, by_id[0], Tier.CALL_ID, live)
     normal = [] if left or live.form is None else _equal_in_form(alike, schema, live.form, arguments)
+    if live.ids is not None and not (left or normal):
+        normal = _equal_by_ids(alike, schema, live.ids, arguments)
     # An id that stands for one recorded call is that call; with other arguments it has become another one.
     if len(named) == 1 and not named[0].spent and named[0] not in normal:
         if live.positional:
@@ -167,7 +175,10 @@ def match_tool(scope: Scope, live: LiveTool) -> Match | Miss:
         ambiguous = any(slot.outcome != left[0].outcome for slot in rivals)
         return _take_tool(scope, left[0], Tier.EXACT, live, ambiguous=ambiguous)
     if normal:
-        return _take_tool(scope, next((slot for slot in normal if slot in named), normal[0]), Tier.NORMALISED, live)
+        chosen = next((slot for slot in normal if slot in named), normal[0])
+        if live.ids is not None:
+            live.ids.learn(live.ids.pairs(chosen.arguments(schema), arguments) or {})
+        return _take_tool(scope, chosen, Tier.NORMALISED, live)
     if equal:
         return Miss(Reason.EXHAUSTED, equal[-1])
     renamed = [
@@ -189,6 +200,11 @@ def _equal_in_form(
 ) -> list[ToolSlot]:
     key = form(arguments)
     return [slot for slot in alike if not (slot.spent or slot.lossy) and form(slot.arguments(schema)) == key]
+
+
+def _equal_by_ids(alike: Sequence[ToolSlot], schema: Json, ids: ValueMap, arguments: Json) -> list[ToolSlot]:
+    left = [slot for slot in alike if not (slot.spent or slot.lossy)]
+    return [slot for slot in left if ids.pairs(slot.arguments(schema), arguments) is not None]
 
 
 def _take_tool(scope: Scope, slot: ToolSlot, tier: Tier, live: LiveTool, *, ambiguous: bool = False) -> Match | Miss:
@@ -237,7 +253,7 @@ def match_model(scope: Scope, live: LiveModel) -> Match | Miss:
         if 0 < slot.served < slot.attempts:
             difference, uncompared = _compare(slot, asked, live)
             if difference is None:
-                return _take_model(slot, uncompared)
+                return _take_model(slot, uncompared, live)
     left = [slot for slot in slots if not slot.spent]
     # What runs beside its run's own thread or task may come earlier than it happened to come when it was recorded.
     ready = left if live.apart else [slot for slot in left if not any(precedes(one, slot) for one in left)]
@@ -247,11 +263,17 @@ def match_model(scope: Scope, live: LiveModel) -> Match | Miss:
         first, uncompared = equal[0]
         others = [slot for slot, _ in equal[1:] if slot.outcome != first.outcome]
         masked = bool(others) and MASK in text(asked)
-        return _take_model(first, uncompared, ambiguous=any(masked or not precedes(first, slot) for slot in others))
+        return _take_model(
+            first, uncompared, live, ambiguous=any(masked or not precedes(first, slot) for slot in others)
+        )
     return _missed_model(slots, ready, asked, live)
 
 
-def _take_model(slot: ModelSlot, uncompared: tuple[str, ...], *, ambiguous: bool = False) -> Match | Miss:
+def _take_model(
+    slot: ModelSlot, uncompared: tuple[str, ...], live: LiveModel, *, ambiguous: bool = False
+) -> Match | Miss:
+    if live.ids is not None:
+        live.ids.learn(live.met.get(slot.call.id, {}))
     attempt, slot.served, slot.spent = slot.served, slot.served + 1, True
     last = slot.served == slot.attempts
     if last and slot.call.status is Status.UNFINISHED and not slot.call.output:
@@ -301,10 +323,16 @@ def _compare(
         uncompared += _volatile_differences(before, (recorded, asked))
     if blurred and live.known is not None:
         recorded, asked = blur_json(recorded, live.known), blur_json(asked, live.known)
+    if live.ids is not None:
+        asked = {name: live.ids.translated(value) for name, value in asked.items()}
     for name, value in recorded.items():
         found = first_difference(value, asked[name], f"/{name}")
         if found is not None:
-            return found, tuple(uncompared)
+            pairs = live.ids.pairs(recorded, asked) if live.ids is not None else None
+            if pairs is None:
+                return found, tuple(uncompared)
+            live.met[slot.call.id] = pairs
+            return None, (*uncompared, "ids that are made anew")
     return None, tuple(uncompared)
 
 

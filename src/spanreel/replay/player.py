@@ -55,6 +55,7 @@ from spanreel.replay.placeholders import Placeholders, Redact, redact_request, r
 from spanreel.replay.recording import ModelSlot, Recording, Slot, ToolSlot
 from spanreel.replay.rulings import Asked, missed, rule
 from spanreel.replay.tool_policies import Choice, History, choose, normalised
+from spanreel.replay.value_map import ValueMap
 from spanreel.session import Run, Session, load_sessions
 from spanreel.snapshot import snapshot
 
@@ -93,6 +94,7 @@ class SessionPlayer:
         self.freezes = self.changes.freeze or any(one.draws for one in session.runs)
         """Whether what the agent's own code draws from the clock, uuid4 and random is given by us."""
         self._frozen = Frozen(session)
+        self._ids = ValueMap() if self.changes.map_ids else None
         self._on_event = on_event
         self._events: list[Event] = []
         self._stopped: dict[str, str] = {}
@@ -144,7 +146,8 @@ class SessionPlayer:
             role = self._casting.end(run)
             if role is None or role.run is None or self._is_stopped(run):
                 return
-            compared = [compare_outcome(self.session, role.run, live, error) for live in lives]
+            see = self._ids.translated if self._ids is not None else lambda value: value
+            compared = [compare_outcome(self.session, role.run, live, error, see) for live in lives]
             difference, uncompared = next((one for one in compared if one[0] is None), compared[0])
             keyless = False
             if difference is not None and self._known is not None:
@@ -193,7 +196,9 @@ class SessionPlayer:
             role.scope.learn([dict(tool) for tool in asked.tools])
             volatile = self.changes.volatile_in(role.path)
             found = first_match(
-                partial(match_model, role.scope, LiveModel(one, protocol.NAME, foreign, apart, known, volatile))
+                partial(
+                    match_model, role.scope, LiveModel(one, protocol.NAME, foreign, apart, known, volatile, self._ids)
+                )
                 for one, known in self._with_known(ways)
             )
             if isinstance(found, Miss) or found.attempt == 0:
@@ -309,6 +314,7 @@ class SessionPlayer:
             form=None if form is None else partial(normalised, form),
             raw=self._policies.keys == "kitaru",
             positional=positional,
+            ids=self._ids,
         )
 
     def _writes(self, request: ToolRequest) -> bool:
