@@ -120,6 +120,8 @@ def compare(systems: Sequence[System], options: argparse.Namespace) -> dict[tupl
         for gzipped in (False, True):
             bodies = [packed(body) for body in plain] if gzipped else plain
             for system in systems:
+                if system.peer and gzipped and not options.peer_gzip:
+                    continue
                 spans = min(options.peer_spans, options.spans) if system.peer else options.spans
                 mine = bodies[: spans // SPANS_PER_REQUEST]
                 rounds = []
@@ -273,6 +275,9 @@ def main() -> int:
     parser.add_argument("--peer-spans", type=int, default=2_048)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--peer-rounds", type=int, default=1, help="of the peers, which take minutes")
+    parser.add_argument(
+        "--peer-gzip", action="store_true", help="of the peers gzip too; it adds little to what they take"
+    )
     parser.add_argument("--reads", type=int, default=MILLION, help="of so many spans, sessions are read; 0 for none")
     options = parser.parse_args()
     with contextlib.ExitStack() as stack:
