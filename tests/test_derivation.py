@@ -165,7 +165,7 @@ def test_another_who_saved_first_is_not_overwritten(tmp_path: Path) -> None:
 
     send(store, request(chat(2, "two?", trace_of(2), **{"gen_ai.conversation.id": "talk"}), scope=GENAI))
     # The other one's claim ends; this one was slower.
-    settle(Derivation(store, slow, lambda *_: None, 0))
+    settle(Derivation(store, slow, lambda *_: None, 0, claim_seconds=0.5))
     summary = only(store)
     assert (summary.runs, summary.revision) == (3, 3)
 

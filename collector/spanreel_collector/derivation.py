@@ -28,8 +28,6 @@ READER = spanreel.__version__
 _SECOND = 1_000_000_000
 _CLAIMED = 400
 """Traces that are taken at a time."""
-_LEASE = 30 * _SECOND
-"""Until then nobody else takes them; a service that was killed leaves them for so long."""
 _HANDFUL = 64 * 1024 * 1024
 """Bytes of segments (as they came) that are worked on together; one conversation may be larger."""
 _ROUNDS = 10
@@ -58,7 +56,11 @@ class Progress:
 
 @dataclass(eq=False, slots=True)
 class Derivation:
-    """A store's pending traces become sessions, in steps."""
+    """A store's pending traces become sessions, in steps.
+
+    Nobody else takes a claimed trace for ``claim_seconds``; a service that was killed leaves them for so long.
+    What took longer than ``dear_seconds`` rests.
+    """
 
     store: Store
     make: Make
@@ -66,6 +68,7 @@ class Derivation:
     quiet_seconds: float = 2.0
     reader: str = READER
     progress: Progress = field(default_factory=Progress)
+    claim_seconds: float = 30.0
     dear_seconds: float = 3.0
     _resting: dict[bytes, float] = field(default_factory=dict)
     _noted: OrderedDict[Refusal, None] = field(default_factory=OrderedDict)
@@ -93,7 +96,9 @@ class Derivation:
     def step(self, stop: threading.Event | None = None) -> int:
         """Make the sessions of traces that are quiet now; returns how many traces there were."""
         now = time.time_ns()
-        claimed = self.store.claim(now - int(self.quiet_seconds * _SECOND), now + _LEASE, _CLAIMED)
+        claimed = self.store.claim(
+            now - int(self.quiet_seconds * _SECOND), now + int(self.claim_seconds * _SECOND), _CLAIMED
+        )
         if claimed:
             quiet_since = min(pending.last for pending in claimed) + int(self.quiet_seconds * _SECOND)
             self.progress.behind = max(0.0, (now - quiet_since) / _SECOND)
