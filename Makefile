@@ -83,7 +83,7 @@ clean: ## remove what the other targets made
 
 # What Go has compiled once it keeps in caches of its own, for the next time.
 .collector/otelcol-spanreel: collector/builder.yaml
-	go run go.opentelemetry.io/collector/cmd/builder@$$(awk '/^  version:/ { print "v" $$2 }' $<) --config $<
+	GOFLAGS="$$GOFLAGS -buildvcs=false" go run go.opentelemetry.io/collector/cmd/builder@$$(awk '/^  version:/ { print "v" $$2 }' $<) --config $<
 
 # -- environments ------------------------------------------------------------------------------------------------------
 
