@@ -24,8 +24,12 @@ _SPANS: Final = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": _DAY, "w": 7 * _DAY}
 
 
 def default_store() -> str:
-    """A file of this user, whatever the folder that the service is started in."""
-    home = os.environ.get("XDG_DATA_HOME", "").strip() or str(Path("~/.local/share").expanduser())
+    """A file of this user, whatever the folder that the service is started in; of one without a home, in that folder."""
+    home = os.environ.get("XDG_DATA_HOME", "").strip()
+    try:
+        home = home or str(Path("~/.local/share").expanduser())
+    except RuntimeError:  # a user of a container, whom nobody knows
+        home = str(Path.cwd())
     return f"sqlite:///{home}/spanreel/spanreel.db"
 
 
