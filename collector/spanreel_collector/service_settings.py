@@ -24,7 +24,7 @@ _SPANS: Final = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": _DAY, "w": 7 * _DAY}
 
 
 def default_store() -> str:
-    """A file of this user, whatever the folder that the service is started in; of one without a home, in that folder."""
+    """A file of this user, whatever folder the service is started in; of one without a home, in that folder."""
     home = os.environ.get("XDG_DATA_HOME", "").strip()
     try:
         home = home or str(Path("~/.local/share").expanduser())
