@@ -123,6 +123,26 @@ MATRIX: dict[str, tuple[dict[str, Any], int]] = {
         {"body": zstandard.compress(ONE[:9]) + zstandard.compress(ONE[9:]), "content_encoding": "zstd"},
         200,
     ),
+    "zstd after a frame to skip": (
+        {"body": b"\x50\x2a\x4d\x18\x03\0\0\0abc" + zstandard.compress(ONE), "content_encoding": "zstd"},
+        200,
+    ),
+    "zstd of frames to skip alone": (
+        {"body": lambda: b"\x50\x2a\x4d\x18\0\0\0\0" * 200_000, "content_encoding": "zstd"},
+        400,
+    ),
+    "zstd with a block of no kind": (
+        {"body": b"\x28\xb5\x2f\xfd\x20\x01\x0f\0\0\0", "content_encoding": "zstd"},
+        400,
+    ),
+    "zstd of a window too large": (
+        {"body": b"\x28\xb5\x2f\xfd\x00\x90\x0b\0\0a", "content_encoding": "zstd"},
+        400,
+    ),
+    "zstd without its sum": (
+        {"body": zstandard.ZstdCompressor(write_checksum=True).compress(ONE)[:-4], "content_encoding": "zstd"},
+        400,
+    ),
     "zstd cut off": ({"body": zstandard.compress(ONE)[:-3], "content_encoding": "zstd"}, 400),
     "bad zstd": ({"body": b"no zstd at all", "content_encoding": "zstd"}, 400),
     "deflate": ({"body": zlib.compress(ONE), "content_encoding": "deflate"}, 200),

@@ -115,7 +115,8 @@ def _check_frames(body: bytes) -> None:
     place = blocks = 0
     while place < len(body):
         magic = int.from_bytes(body[place : place + 4], "little")
-        if magic in _SKIPPABLE:
+        blocks += 1
+        if magic in _SKIPPABLE and blocks <= _MOST_BLOCKS:
             place += 8 + int.from_bytes(body[place + 4 : place + 8], "little")
             continue
         head = body[place : place + 32]
