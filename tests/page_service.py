@@ -5,10 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import socket
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +15,8 @@ import pytest
 from playwright.sync_api import Browser, Dialog, Page, Request, expect, sync_playwright
 
 from conftest import CHROMIUM_ABSENT
+from otel_collector import wait_until
+from served import served
 
 expect.set_options(timeout=30_000)  # a slow machine is no failure
 CHROMIUM = os.environ.get("SPANREEL_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
@@ -44,11 +42,12 @@ class Served:
 
     def wait(self, holds: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
         """The sessions, once this holds of them."""
-        end = time.monotonic() + 60
-        while not holds(found := list(self.read("sessions", limit="500")["sessions"])):
-            assert time.monotonic() < end, found
-            time.sleep(0.1)
-        return found
+
+        def found() -> Any:
+            listed = self.read("sessions", limit="500")["sessions"]
+            return listed if holds(listed) else None
+
+        return list(wait_until(found))
 
     @property
     def headers(self) -> dict[str, str]:
@@ -58,33 +57,14 @@ class Served:
 
 @contextlib.contextmanager
 def serving(folder: Path, token: str | None = None) -> Iterator[Served]:
-    """The service, in a process of its own, ended with what it was begun with."""
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{held.getsockname()[1]}"
-    store = f"sqlite:///{folder / 'page.db'}"
-    command = [sys.executable, "-m", "spanreel", "serve", "--http", address, "--grpc", "off", "--store", store]
-    environment = {**os.environ, "SPANREEL_SERVE_QUIET_SECONDS": "0.3", **({"SPANREEL_TOKEN": token} if token else {})}
-    log = folder / "service.log"
-    with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out, env=environment) as process:
-        served = Served(f"http://{address}", token)
-        try:
-            _until_ready(served, process, log)
-            yield served
-        finally:
-            process.terminate()
-            process.wait(30)
-
-
-def _until_ready(served: Served, process: subprocess.Popen[bytes], log: Path) -> None:
-    end = time.monotonic() + 60
-    while time.monotonic() < end:
-        assert process.poll() is None, log.read_text()
-        with contextlib.suppress(httpx.TransportError):
-            if httpx.get(f"{served.url}/readyz").is_success:
-                return
-        time.sleep(0.1)
-    raise AssertionError(log.read_text())
+    """A service that asks for this token, or for none."""
+    environment = {
+        "SPANREEL_SERVE_QUIET_SECONDS": "0.3",
+        "SPANREEL_INGEST_TOKEN": "",
+        "SPANREEL_TOKEN": token or "",
+    }
+    with served(folder, f"sqlite:///{folder / 'page.db'}", name="page", environment=environment) as service:
+        yield Served(service.endpoint, token)
 
 
 @contextlib.contextmanager
