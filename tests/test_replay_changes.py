@@ -14,7 +14,8 @@ import spanreel
 from kinds import Kind, Scene, calls, hand_written, record, script
 from spanreel import testing
 from spanreel.errors import ReplayRefused
-from spanreel.replay.changes import Changes, Override, apply, from_options, parse_changes, read_changes
+from spanreel.replay.change_files import from_options, parse_changes, read_changes
+from spanreel.replay.changes import Changes, Override, apply
 from spanreel.replay.verdict import Report, Verdict
 from spanreel.session import Session
 from wire_server import completion

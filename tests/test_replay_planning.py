@@ -8,7 +8,7 @@ import pytest
 
 from kinds import Scene, calls, hand_written, record, script
 from spanreel.cli import main
-from spanreel.replay.changes import parse_changes
+from spanreel.replay.change_files import parse_changes
 from spanreel.replay.planning import plan
 from spanreel.session import Session, write_session
 from wire_server import completion

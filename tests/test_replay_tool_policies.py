@@ -11,7 +11,7 @@ import pytest
 import spanreel
 from kinds import Kind, Scene, calls, record, script
 from spanreel.errors import ReplayRefused
-from spanreel.replay.changes import parse_changes
+from spanreel.replay.change_files import parse_changes
 from spanreel.replay.tool_policies import NormalForm, ToolPolicies, choose, normalised
 from spanreel.replay.verdict import Report, Verdict
 from spanreel.session import Session, write_session

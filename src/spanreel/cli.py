@@ -301,7 +301,7 @@ def replay_files(options: argparse.Namespace, sources: Sequence[str]) -> int:
         if not host or not (port.isdecimal() or (host == "program" and port)):
             return complain(f"--allow {address!r} is not of the form host:port, or program:name", USAGE)
     from spanreel.replay import batch, command
-    from spanreel.replay.changes import from_options
+    from spanreel.replay.change_files import from_options
     from spanreel.replay.options import Options
     from spanreel.session import split_address
 

@@ -11,7 +11,7 @@ from spanreel.playing import rebuild_error
 from spanreel.point import HttpAnswer, ModelProtocol, RecordedError, ToolResult
 from spanreel.protocols import as_asked
 from spanreel.replay.identity import answer_of, error_of, without_provider_fields
-from spanreel.replay.recording import ModelSlot
+from spanreel.replay.slots import ModelSlot
 from spanreel.session import Attempt, ToolCall
 
 RETRY_AT_ONCE: Final = {"retry-after-ms": "1"}

@@ -10,16 +10,15 @@ import contextvars
 import hashlib
 import json
 import threading
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from spanreel.errors import NotIntercepted, ReplayRefused, ReplayStop, SpanreelError
 from spanreel.model import Json
 from spanreel.replay import stage
+from spanreel.replay.batch_summary import EXIT_CODES, REFUSED, Outcome, closing_of, line_of, summarise
 from spanreel.replay.changes import Changes
 from spanreel.replay.entries import play_entry
 from spanreel.replay.entry import load
@@ -33,26 +32,7 @@ from spanreel.replay.runner import only_stops
 from spanreel.replay.verdict import Verdict
 from spanreel.session import write_session
 
-SUMMARY: Final = "spanreel.replay-batch/1"
 JOBS: Final = 4
-REFUSED: Final = "REFUSED"
-"""What stands in the place of a verdict where a session could not be replayed at all."""
-EXIT_CODES: Final = {str(verdict): verdict.exit_code for verdict in Verdict} | {REFUSED: 3}
-WORST_FIRST: Final = (Verdict.FAIL, Verdict.NOT_INTERCEPTED, REFUSED, Verdict.INCONCLUSIVE, Verdict.PASS)
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What came of one session."""
-
-    name: str
-    report: dict[str, Json]
-    resumed: bool = False
-
-    @property
-    def verdict(self) -> str:
-        """Its verdict."""
-        return str(self.report["verdict"])
 
 
 def is_batch(sources: Sequence[str], jobs: int | None) -> bool:
@@ -71,12 +51,12 @@ def batch_command(sources: Sequence[str], options: Options, *, jobs: int, resume
     outcomes: list[Outcome] = []
     for outcome in play_all(files, options, jobs=jobs, folder=folder if resume else None, write_to=folder):
         outcomes.append(outcome)
-        _print(_line(outcome))
+        _print(line_of(outcome))
     outcomes.sort(key=lambda one: one.name)
     summary = summarise(outcomes)
     if folder is not None:
         write_value(summary, folder / SUMMARY_FILE)
-    _print(_closing(outcomes))
+    _print(closing_of(outcomes))
     return int(summary["exit_code"])
 
 
@@ -274,49 +254,6 @@ def _in_place(options: Options) -> Iterator[None]:
         yield
     finally:
         stage.leave(nobody)
-
-
-# -- what is said ----------------------------------------------------------------------------------------------------
-
-
-def summarise(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """All outcomes as one JSON value: verdicts by session, counts by verdict, calls, and the exit code of the worst."""
-    verdicts = Counter(outcome.verdict for outcome in outcomes)
-    worst = next((str(verdict) for verdict in WORST_FIRST if verdicts[str(verdict)]), str(Verdict.PASS))
-    calls: Counter[str] = Counter()
-    for outcome in outcomes:
-        for kind in ("model_calls", "tool_calls"):
-            counts: Any = outcome.report.get(kind) or {}
-            calls.update({f"{kind}_{name}": int(counts.get(name, 0)) for name in ("matched", "missed", "live")})
-    return {
-        "schema": SUMMARY,
-        "verdict": worst,
-        "exit_code": EXIT_CODES[worst],
-        "sessions": len(outcomes),
-        "verdicts": dict(sorted(verdicts.items())),
-        "calls": dict(sorted(calls.items())),
-        "outcomes": [
-            {
-                "report": f"{outcome.name}.json",
-                **{name: outcome.report[name] for name in ("session", "revision", "run", "verdict")},
-                "reason": next(iter(outcome.report["reasons"] or []), None),
-            }
-            for outcome in outcomes
-        ],
-    }
-
-
-def _line(outcome: Outcome) -> str:
-    reasons: Any = outcome.report["reasons"]
-    said = f": {reasons[0]}" if reasons else ""
-    return f"{outcome.verdict:<15} {outcome.name}{said}{' (of before)' if outcome.resumed else ''}"
-
-
-def _closing(outcomes: Sequence[Outcome]) -> str:
-    verdicts = Counter(outcome.verdict for outcome in outcomes)
-    counted = ", ".join(f"{verdicts[str(one)]} {one}" for one in reversed(WORST_FIRST) if verdicts[str(one)])
-    again = sum(outcome.resumed for outcome in outcomes)
-    return f"{len(outcomes)} sessions: {counted}" + (f"; {again} of before" if again else "")
 
 
 def _print(line: str) -> None:

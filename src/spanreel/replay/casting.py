@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from spanreel.model import Json
 from spanreel.point import LiveRun, ToolRequest
 from spanreel.replay.canonical import canonical, first_difference
-from spanreel.replay.recording import OUTSIDE, Recording, Scope, ToolSlot
+from spanreel.replay.recording import OUTSIDE, Recording, Scope
+from spanreel.replay.slots import ToolSlot
 from spanreel.session import Run
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from spanreel.replay.events import Event, Happening, Subject
 from spanreel.replay.naming import name_of
-from spanreel.replay.recording import ModelSlot, Recording, Slot
+from spanreel.replay.recording import Recording
+from spanreel.replay.slots import ModelSlot, Slot
 from spanreel.session import Run
 
 

@@ -13,7 +13,8 @@ from spanreel.model import MCP_REQUESTS, Json, Status, ToolKind
 from spanreel.point import RecordedError, ToolRequest, ToolResult
 from spanreel.replay.answers import tool_answer
 from spanreel.replay.canonical import canonical_arguments, first_difference
-from spanreel.replay.recording import Recording, Scope, Slot, ToolSlot
+from spanreel.replay.recording import Recording, Scope
+from spanreel.replay.slots import Slot, ToolSlot
 from spanreel.session import ToolCall
 
 NEWEST = "2025-11-25"

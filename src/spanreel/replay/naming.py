@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spanreel.replay.recording import ModelSlot, Slot
+from spanreel.replay.slots import ModelSlot, Slot
 
 
 def name_of(slot: Slot) -> str:

@@ -8,8 +8,8 @@ from spanreel.model import Fidelity, Json, Status
 from spanreel.point import RunResult
 from spanreel.replay.canonical import NOTHING, Difference, canonical, first_difference
 from spanreel.replay.identity import message_of, output_identity
-from spanreel.replay.recording import LOST
 from spanreel.replay.sharing import shared_outcome
+from spanreel.replay.slots import LOST
 from spanreel.session import Run, Session
 
 

@@ -12,7 +12,8 @@ from spanreel.replay.changes import ROOT, Changes, overrides_of
 from spanreel.replay.naming import name_of
 from spanreel.replay.player import RUNNING
 from spanreel.replay.preflight import check, doubts
-from spanreel.replay.recording import OUTSIDE, ModelSlot, Recording, Scope, Slot
+from spanreel.replay.recording import OUTSIDE, Recording, Scope
+from spanreel.replay.slots import ModelSlot, Slot
 from spanreel.replay.tool_policies import Choice, History, OnMiss, Passthrough, choose
 from spanreel.session import Run, Session
 

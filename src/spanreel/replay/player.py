@@ -29,7 +29,7 @@ from spanreel.point import (
     ToolRequest,
     ToolResult,
 )
-from spanreel.replay import guard, mcp_requests
+from spanreel.replay import gate, mcp_requests
 from spanreel.replay.answers import edited_answer, model_answer, tool_answer
 from spanreel.replay.canonical import canonical, canonical_arguments, first_difference
 from spanreel.replay.casting import Casting, Role
@@ -38,22 +38,14 @@ from spanreel.replay.events import REWORDED, Event, Happening, Subject, contrast
 from spanreel.replay.freezing import Frozen
 from spanreel.replay.lanes import Lane, current_lane
 from spanreel.replay.live_models import LiveModels
-from spanreel.replay.matching import (
-    LiveModel,
-    LiveTool,
-    Match,
-    Miss,
-    Reason,
-    Tier,
-    first_match,
-    match_model,
-    match_tool,
-)
+from spanreel.replay.matching import LiveTool, Match, Miss, Reason, Tier, first_match, match_tool
+from spanreel.replay.model_matching import LiveModel, match_model
 from spanreel.replay.naming import name_of
 from spanreel.replay.outcome import compare_form, compare_outcome
 from spanreel.replay.placeholders import Placeholders, Redact, redact_request, redact_tool_arguments, redact_value
-from spanreel.replay.recording import ModelSlot, Recording, Slot, ToolSlot
+from spanreel.replay.recording import Recording
 from spanreel.replay.rulings import Asked, missed, rule
+from spanreel.replay.slots import ModelSlot, Slot, ToolSlot
 from spanreel.replay.tool_policies import Choice, History, choose, normalised
 from spanreel.replay.value_map import ValueMap
 from spanreel.session import Run, Session, load_sessions
@@ -186,7 +178,7 @@ class SessionPlayer:
             if sent is not None:
                 role.asked += 1
                 role.live_model = sent.model
-                guard.know(self, sent.host)
+                gate.know(self, sent.host)
                 self._log(Event(Happening.LIVE, Subject.MODEL, role.path, sent.model, role.asked, role.recorded_id))
                 return sent.request
             foreign = self.session.origin == "imported"

@@ -10,9 +10,10 @@ from spanreel.errors import ReplayRefused, SessionError
 from spanreel.replay.changes import ROOT, Changes
 from spanreel.replay.naming import name_of
 from spanreel.replay.player import RUNNING
-from spanreel.replay.recording import ModelSlot, Recording, Slot
+from spanreel.replay.recording import Recording
 from spanreel.replay.recovered import ran_unseen
 from spanreel.replay.served import fetch, is_served
+from spanreel.replay.slots import ModelSlot, Slot
 from spanreel.session import CANON, Run, Session, load_sessions, read_session
 
 SHOWN = 5

@@ -5,178 +5,15 @@ A scope is one recorded run, or all that happened outside every run. Not thread-
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cached_property
 
-from spanreel.loss_markers import is_lost
-from spanreel.model import Fidelity, Json, Status, ToolKind
-from spanreel.replay.canonical import canonical, canonical_arguments, text
-from spanreel.replay.identity import identity, request_of
+from spanreel.model import Json, ToolKind
+from spanreel.replay.slots import LAST, ModelSlot, Rank, Slot, ToolSlot, instant, is_ours
 from spanreel.session import ModelCall, Run, Session, ToolCall
 
 OUTSIDE = "outside every run"
 """The scope of calls that no agent's run holds."""
-
-Instant = tuple[str, str]
-Rank = tuple[int, int, int, Instant, str]
-
-LOST = (Fidelity.TRUNCATED, Fidelity.ABSENT)
-"""Of what has come to us so, too little is left to compare or to serve."""
-
-
-@dataclass(eq=False)
-class ModelSlot:
-    """A recorded model call. ``number`` counts from 1 in its scope; ``served`` of its attempts have been asked for.
-
-    ``covered``: it happened inside a tool call that was served, and so is not asked for.
-    """
-
-    session: Session
-    run: Run
-    call: ModelCall
-    number: int
-    rank: Rank
-    served: int = 0
-    spent: bool = False
-    covered: bool = False
-
-    @cached_property
-    def started(self) -> Instant | None:
-        """When it started."""
-        return instant(self.call.started_at)
-
-    @cached_property
-    def ended(self) -> Instant | None:
-        """When it ended, its last attempt included."""
-        return instant(self.call.ended_at)
-
-    @property
-    def attempts(self) -> int:
-        """How often the call was tried."""
-        return max(1, len(self.call.attempts))
-
-    @cached_property
-    def identity(self) -> dict[str, Json]:
-        """What makes a request this one."""
-        return identity(request_of(self.session, self.call))
-
-    @cached_property
-    def lossy(self) -> bool:
-        """Whether too little of the request is left to know it again."""
-        state = self.call.fidelity.get("input")
-        messages = [self.session.messages[number].parts for number in self.call.input]
-        return is_lost(state, messages, ours=_is_ours(self.session))
-
-    @cached_property
-    def answer_lost(self) -> bool:
-        """Whether too little of the answer is left to serve it; what it asked tools with is part of it."""
-        messages = [self.session.messages[number].parts for number in self.call.output]
-        states = [self.call.fidelity.get(name) for name in ("output", "arguments")]
-        ours = _is_ours(self.session)
-        return any(is_lost(state, messages, ours=ours) for state in states)
-
-    @property
-    def redacted(self) -> bool:
-        """Whether its answer, or what that asks tools with, is redacted."""
-        return any(self.call.fidelity.get(name) is Fidelity.REDACTED for name in ("output", "arguments"))
-
-    @property
-    def tools(self) -> Iterator[dict[str, Json]]:
-        """The definitions of the tools that the model was offered."""
-        return (self.session.tools[number] for number in self.call.tools)
-
-    @property
-    def asked_by(self) -> None:
-        """No answer asks for a model call."""
-        return
-
-    @property
-    def outcome(self) -> str:
-        """What came of it, as text to compare."""
-        return text([self.call.output, self.call.http_status])
-
-
-@dataclass(eq=False)
-class ToolSlot:
-    """A recorded tool call; ``number`` and ``covered`` as for model calls. ``ours``: recorded, or redacted, by us."""
-
-    run: Run
-    call: ToolCall
-    number: int
-    rank: Rank
-    ours: bool
-    spent: bool = False
-    covered: bool = False
-    read: tuple[Json, Json, str] | None = None
-    """The schema that the arguments were last read by, and what they are by it."""
-
-    @cached_property
-    def started(self) -> Instant | None:
-        """When it started."""
-        return instant(self.call.started_at)
-
-    @cached_property
-    def ended(self) -> Instant | None:
-        """When it ended."""
-        return instant(self.call.ended_at)
-
-    @cached_property
-    def lossy(self) -> bool:
-        """Whether too little of the arguments is left to know the call again."""
-        state = self.call.fidelity.get("arguments")
-        return is_lost(state, self.call.arguments, ours=self.ours)
-
-    @cached_property
-    def result_lost(self) -> bool:
-        """Whether too little of the result is left to serve it."""
-        state = self.call.fidelity.get("result")
-        if state is Fidelity.ABSENT:
-            return False
-        return is_lost(state, self.call.result, ours=self.ours)
-
-    @property
-    def redacted(self) -> bool:
-        """Whether its result is redacted."""
-        return self.call.fidelity.get("result") is Fidelity.REDACTED
-
-    @property
-    def asked_by(self) -> str | None:
-        """The model call whose answer asked for it."""
-        return self.call.requested_by.model_call if self.call.requested_by else None
-
-    def arguments(self, schema: Json) -> Json:
-        """The arguments in canonical form, defaults filled."""
-        return self._read_by(schema)[1]
-
-    def key(self, schema: Json) -> str:
-        """The arguments as text: equal texts are equal arguments."""
-        return self._read_by(schema)[2]
-
-    def _read_by(self, schema: Json) -> tuple[Json, Json, str]:
-        if self.read is None or self.read[0] is not schema:
-            arguments = canonical_arguments(self.call.arguments, schema)
-            self.read = schema, arguments, text(arguments)
-        return self.read
-
-    @cached_property
-    def outcome(self) -> str:
-        """What came of it, as text to compare."""
-        error = self.call.error
-        return text([canonical(self.call.result), [error.type, error.message] if error else None])
-
-
-Slot = ModelSlot | ToolSlot
-
-
-def precedes(one: Slot, other: Slot) -> bool:
-    """Whether one recorded call had ended before the other started; by rank where times are unknown."""
-    if one.rank >= other.rank or one.call.status is Status.UNFINISHED:
-        return False
-    # What one model answer asked for is side by side, however it happened to be scheduled.
-    if one.asked_by is not None and one.asked_by == other.asked_by:
-        return False
-    return one.ended is None or other.started is None or one.ended <= other.started
 
 
 @dataclass(eq=False)
@@ -283,7 +120,7 @@ class Recording:
         for place, run in enumerate(runs):
             calls = list(run.model_calls())
             for number, call in enumerate(calls, len(scope.models) + 1):
-                rank = (place, number, -1, instant(call.started_at) or _LAST, call.id)
+                rank = (place, number, -1, instant(call.started_at) or LAST, call.id)
                 slot = ModelSlot(self.session, run, call, number, rank)
                 scope.models.append(slot)
                 scope.learn(slot.tools)
@@ -291,25 +128,9 @@ class Recording:
         return scope
 
 
-_LAST: Instant = ("~", "")
-
-
-def instant(time: str | None) -> Instant | None:
-    """A time of the document in a form that sorts, to the nanosecond; the document's times are UTC."""
-    if time is None:
-        return None
-    seconds, _, fraction = time.removesuffix("Z").removesuffix("+00:00").partition(".")
-    return seconds, fraction.ljust(9, "0")
-
-
 def answerable(call: ToolCall) -> bool:
     """Whether a tool call crosses one of our boundaries, so that a replay is asked for it."""
     return call.executed and call.kind is not ToolKind.PROVIDER
-
-
-def _is_ours(session: Session) -> bool:
-    """Whether we have recorded the session, or a policy of ours was applied to it."""
-    return session.origin != "imported" or session.redaction.policy is not None
 
 
 def _tool_slots(session: Session, run: Run, models: list[ModelCall], place: int, before: int) -> list[ToolSlot]:
@@ -317,7 +138,7 @@ def _tool_slots(session: Session, run: Run, models: list[ModelCall], place: int,
     order = {call.id: number for number, call in enumerate(models)}
 
     def rank(call: ToolCall) -> Rank:
-        started = instant(call.started_at) or _LAST
+        started = instant(call.started_at) or LAST
         asked = call.requested_by
         if asked is not None and asked.model_call in order:
             return place, order[asked.model_call], asked.position, started, call.id
@@ -329,5 +150,5 @@ def _tool_slots(session: Session, run: Run, models: list[ModelCall], place: int,
         return place, turn, 1_000_000, started, call.id
 
     calls = sorted((call for call in run.tool_calls() if answerable(call)), key=rank)
-    ours = _is_ours(session)
+    ours = is_ours(session)
     return [ToolSlot(run, call, number, rank(call), ours) for number, call in enumerate(calls, before + 1)]

@@ -11,7 +11,8 @@ from spanreel.model import Json
 from spanreel.policy import Policy
 from spanreel.policy_file import find_policy
 from spanreel.replay import stage
-from spanreel.replay.changes import Changes, parse_changes, read_changes
+from spanreel.replay.change_files import parse_changes, read_changes
+from spanreel.replay.changes import Changes
 from spanreel.replay.events import Event, Happening, Subject
 from spanreel.replay.placeholders import placeholders_of
 from spanreel.replay.player import SessionPlayer

@@ -15,7 +15,7 @@ from spanreel.errors import NotIntercepted
 from spanreel.frameworks import FRAMEWORKS
 from spanreel.launch import recorded_environment
 from spanreel.point import Player
-from spanreel.replay import guard
+from spanreel.replay import gate, guard
 from spanreel.settings import REPLAY_GUARD
 from spanreel.wrapping import instrument, is_instrumented, not_intercepted, uninstrument
 
@@ -63,7 +63,7 @@ def leave(player: Player) -> None:
     playing.leave(player)
     if getattr(player, "freezes", False):
         draws.uninstall()
-    guard.release(player)
+    gate.release(player)
     _take_down()
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from spanreel.replay.changes import Price
 from spanreel.replay.events import Event, Happening, Subject
 from spanreel.replay.facts import Facts
-from spanreel.replay.recording import ModelSlot, Slot
+from spanreel.replay.slots import ModelSlot, Slot
 from spanreel.session import Usage
 
 TOKENS = ("input_tokens", "output_tokens")

@@ -15,7 +15,8 @@ from spanreel.replay.facts import Facts, gather
 from spanreel.replay.matching import Reason
 from spanreel.replay.mcp_requests import is_required
 from spanreel.replay.naming import name_of
-from spanreel.replay.recording import ModelSlot, Recording, Slot, ToolSlot
+from spanreel.replay.recording import Recording
+from spanreel.replay.slots import ModelSlot, Slot, ToolSlot
 from spanreel.replay.tallies import Count, cost, count, is_replaced, tokens
 from spanreel.session import Run, Session
 
