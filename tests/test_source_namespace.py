@@ -80,3 +80,13 @@ def test_kitarus_external_ids_are_the_sources_and_lead_back(tmp_path: Path) -> N
 def test_an_empty_namespace_is_refused() -> None:
     with pytest.raises(SystemExit):
         convert(VISIT, "--source-namespace", " ")
+
+
+def test_what_is_no_time_and_what_is_a_folder_are_said_with_what_to_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        convert(VISIT, "--since", "yesterday")
+    assert "'yesterday' is no time like 2026-11-30" in capsys.readouterr().err
+    assert convert(f"{tmp_path}/") == 1
+    assert f"it is a folder; name its files, as in {tmp_path}/*" in capsys.readouterr().err

@@ -137,7 +137,10 @@ def _name(text: str) -> str:
 
 def _moment(text: str) -> datetime:
     """A time as words of the command line; without a zone it is the machine's."""
-    return datetime.fromisoformat(text).astimezone()
+    try:
+        return datetime.fromisoformat(text).astimezone()
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time like 2026-11-30 or 2026-11-30T10:00+01:00") from None
 
 
 def _summary(written: Written, runs: int, tally: Tally) -> str:

@@ -47,7 +47,10 @@ def read_pieces(path: str, passed: Callable[[int], None] | None = None) -> Itera
     try:
         raw: IO[bytes] = sys.stdin.buffer if path == STDIN else Path(path).open("rb")  # noqa: SIM115 closed below
     except OSError as error:
-        yield Piece(name, b"", problem=f"cannot be opened: {error.strerror or error}")
+        said = error.strerror or str(error)
+        if isinstance(error, IsADirectoryError):
+            said = f"it is a folder; name its files, as in {name.rstrip('/')}/*"
+        yield Piece(name, b"", problem=f"cannot be opened: {said}")
         return
     with raw:
         stream = raw if passed is None else io.BufferedReader(_Watched(raw, passed), PIECE)
