@@ -80,6 +80,12 @@ def test_tools_that_nothing_recorded_are_answered_where_somebody_vouches_that_th
     assert (report.model_calls.matched, report.tool_calls.matched) == (3, 3)
 
 
+def test_a_loop_that_others_recorded_is_told_of_by_its_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clerks, "INSTRUCTIONS", "Something else.")
+    report, _ = replayed("openai_loop", "logfire")
+    assert report.reasons[0].startswith("model call 1 of root diverged at /messages/0")
+
+
 def test_an_agent_whose_models_calls_were_not_recorded_is_no_replay() -> None:
     (session,) = convert_files([str(_file("openai_agents_without_models", "genai"))]).sessions
     (reason,) = judge(session).reasons

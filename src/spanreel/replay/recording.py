@@ -58,7 +58,9 @@ class Recording:
         self.roots = [root for root in roots if not root.implicit]
         loose = [root for root in roots if root.implicit]
         self.scopes: dict[str, Scope] = {}
-        self.outside = self._open(OUTSIDE, loose)
+        # Others record a loop's calls and the span around them, which says nothing of an agent: still one run.
+        alone = session.origin == "imported" and len(loose) == 1 and not self.roots
+        self.outside = self._open(loose[0].path if alone else OUTSIDE, loose)
         for one in self._with_descendants(self.roots):
             if one.id not in self.scopes:
                 lead = self._lead(one)
