@@ -156,3 +156,11 @@ def test_a_chain_that_is_all_there_is_in_an_application_is_the_run() -> None:
         scope="openinference.instrumentation.haystack",
     )
     assert only_run(one).id == "0000000000000002"
+
+
+@pytest.mark.parametrize(
+    "key", ["gen_ai.thread.id", "conversation.id", "traceloop.association.properties.chat_id", "group_id"]
+)
+def test_a_conversation_is_known_by_whatever_its_writer_calls_it(key: str) -> None:
+    one = session(chat(1, [said("user", "Soup!")], said("assistant", "Here."), also={key: "desk-7"}), scope=GENAI)
+    assert (one.key.kind, one.key.value) == ("conversation", "desk-7")

@@ -27,8 +27,13 @@ _SESSION_IDS = (
     "anvia.trace.session_id",
     "metadata.sessionId",
     "group_id",
+    "gen_ai.thread.id",
+    "conversation.id",
 )
-_SESSION_IDS_IN_METADATA = ("session_id", "thread_id", "conversation_id", "sessionId", "threadId", "session.id")
+_SESSION_IDS_IN_METADATA = (
+    *("session_id", "thread_id", "conversation_id", "sessionId", "threadId", "session.id"),
+    "chat_id",
+)
 _TAGS = (names.SESSION_TAGS, "tag.tags", "langfuse.trace.tags", "mastra.tags", "anvia.trace.tags")
 _USER_IDS_IN_METADATA = ("user_id", "userId", "user.id", "resourceId")
 _METADATA_PREFIXES = (
