@@ -214,9 +214,10 @@ class Point:
     caller's; ``isolate(arguments, memory)``, with the instance as ``self``, with a store of the replay's own in the
     place of the agent's, so that a replay neither reads nor writes what outlives it (``memory`` lives as long as it).
     ``work(result)`` is for a call that returns a handle at once: the task or future whose end is the end of the call;
-    ``mutable``: a tool may change its arguments, which is kept and done again. ``outermost`` is for tool calls that are part of the tool call around them, where there is one.
     ``block`` for one that returns a context manager, whose block is the call and whose entered value is the result, and
-    ``read_begun(entered)`` reads what has come to be known by then. Exceptions whose class names stand in
+    ``read_begun(entered)`` reads what has come to be known by then. ``mutable``: a tool may change its arguments, which
+    is kept and done again. ``outermost`` is for tool calls that are part of the tool call around them, where there is
+    one. Exceptions whose class names stand in
     ``control_flow`` are no errors: the call is interrupted, or what ``read_control_flow(exception)`` says; in
     ``errors`` their category is given.
     """
