@@ -89,7 +89,7 @@ class Parted(str):
         return str, (str.__str__(self),)  # as of a list's text
 
 
-def encode_parted(value: dict[str, Any]) -> str:
+def encode_parted(value: Mapping[str, Any]) -> str:
     """`encode` of an object: what its lists of objects hold has been said before, most of it."""
     lists = {name: encode_list(member) for name, member in value.items() if _is_long(member)}
     if not lists:

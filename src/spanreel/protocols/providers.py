@@ -38,11 +38,15 @@ HOSTS: Final[tuple[tuple[str, str], ...]] = (
 """Hosts, whole or (where they begin with a dot or a dash) by their end, and the provider there; the first that fits."""
 
 
-@functools.lru_cache(256)
 def provider_of(host: str, protocol: ModelProtocol) -> str:
     """The provider's name for a host (a port is ignored); the protocol's own provider where the host says nothing."""
+    return _provider_at(host) or protocol.PROVIDER
+
+
+@functools.lru_cache(256)
+def _provider_at(host: str) -> str | None:
     name = host.rpartition("@")[2].split(":", 1)[0].lower().rstrip(".")
     for known, provider in HOSTS:
         if name == known or (known[0] in ".-" and name.endswith(known)):
             return provider
-    return protocol.PROVIDER
+    return None
