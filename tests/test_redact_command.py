@@ -19,8 +19,10 @@ from spanreel import conventions as names
 from spanreel.cli import main
 from spanreel.presets import DEFAULT
 from spanreel.redaction import make_policy
+from spanreel.rules import Form, Rule
 from spanreel.session import load_sessions, write_session
 from spanreel_collector.convert import convert_files
+from spanreel_collector.redact_sessions import redact_session
 from wire_server import completion
 
 JANE = "jane.doe" + "@example.org"
@@ -215,6 +217,29 @@ def test_a_session_is_redacted_field_by_field_and_says_so(tmp_path: Path) -> Non
     again = tmp_path / "again.json"
     assert redact(str(out), "-o", str(again)) == 0
     assert again.read_text() == out.read_text()
+
+
+def test_what_a_tool_made_of_its_arguments_is_redacted_like_them(tmp_path: Path) -> None:
+    def book(order: dict[str, str]) -> str:
+        order["seat"] = "window by the wing"
+        return "booked"
+
+    scene = Scene(
+        script(calls(("call_1", "book", {"order": {"train": "ICE 5"}})), completion("Booked.")),
+        [book],
+        question="Book.",
+    )
+    seats = make_policy("seats/1", [Rule(Form.MASK, tools=("book.arguments.order.seat",))], extends=None)
+    plain = record(lambda: hand_written(scene), tmp_path, redaction=make_policy("nothing/1", extends=None))
+    (call,) = plain.runs[0].tool_calls()
+    assert call.arguments_after == {"order": {"train": "ICE 5", "seat": "window by the wing"}}
+    early = record(lambda: hand_written(scene), tmp_path, redaction=seats)
+    late = redact_session(json.loads(write_session(plain)), seats)
+    for session in (early, late):
+        (call,) = session.runs[0].tool_calls()
+        assert call.arguments_after is not None
+        assert "window" not in write_session(session)
+        assert call.fidelity["arguments_after"] == "redacted"
 
 
 def test_a_dump_without_anything_to_hide_comes_out_as_it_went_in(tmp_path: Path) -> None:

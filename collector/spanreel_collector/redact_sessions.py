@@ -110,7 +110,13 @@ def _turn(turn: Document, policy: Policy) -> Document:
 
 def _tool_call(call: Document, policy: Policy) -> Document:
     requested = {"name": names.TOOL_NAME, "requested": names.TOOL_CALL_ARGUMENTS}
-    return {**call, **_apply(call, _TOOL_CALL, policy), **_apply(call, requested, policy)}
+    after = {"name": names.TOOL_NAME, "arguments_after": names.TOOL_ARGUMENTS_AFTER}
+    return {
+        **call,
+        **_apply(call, _TOOL_CALL, policy),
+        **_apply(call, requested, policy),
+        **_apply(call, after, policy),
+    }
 
 
 # -- marks -----------------------------------------------------------------------------------------------------------

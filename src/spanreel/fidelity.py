@@ -37,6 +37,7 @@ FIELDS: Final[Mapping[type, Mapping[str, str]]] = {
     },
     ToolRecord: {
         "arguments": names.TOOL_CALL_ARGUMENTS,
+        "arguments_after": names.TOOL_ARGUMENTS_AFTER,
         "result": names.TOOL_CALL_RESULT,
         "error": names.ERROR_MESSAGE,
     },

@@ -22,7 +22,10 @@ _ANSWERS: Final = frozenset(
 _IDS: Final = ("call_id", "tool_call_id", "tool_use_id", "id")
 
 _TOOL_NAMES: Final = (names.TOOL_NAME, "tool.name", "traceloop.entity.name")
-_ARGUMENT_ATTRIBUTES: Final = (names.TOOL_CALL_ARGUMENTS, "input.value", "tool.parameters", "traceloop.entity.input")
+_ARGUMENT_ATTRIBUTES: Final = (
+    *(names.TOOL_CALL_ARGUMENTS, names.TOOL_ARGUMENTS_AFTER),
+    *("input.value", "tool.parameters", "traceloop.entity.input"),
+)
 _RESULT_ATTRIBUTES: Final = (names.TOOL_CALL_RESULT, "output.value", "traceloop.entity.output")
 _FLAT_NAME: Final = ".function.name"
 _FLAT_ARGUMENTS: Final = ".function.arguments"

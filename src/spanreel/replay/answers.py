@@ -69,7 +69,8 @@ def tool_answer(call: ToolCall, *, imported: bool = False) -> ToolResult | Recor
     found_later = call.fidelity.get("result") is Fidelity.RECONSTRUCTED and not imported
     if call.status is Status.ERROR and call.error is not None and (call.result is None or found_later):
         return RecordedError(call.error.type or "Exception", call.error.message, call.error.category)
-    after = copy.deepcopy(call.arguments_after)
+    whole = "arguments_after" not in call.fidelity  # what is redacted or cut would be no argument's value
+    after = copy.deepcopy(call.arguments_after) if whole else None
     return ToolResult(copy.deepcopy(call.result), call.status, call.target, type=call.result_type, changed=after)
 
 
