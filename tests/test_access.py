@@ -180,6 +180,7 @@ def test_anybody_on_this_machine_may(headers: dict[str, str]) -> None:
         {"host": "localhost:4318", "origin": "http://evil.test"},
         {"host": "localhost:4318", "origin": "http://localhost:3000"},
         {"host": "localhost:4318", "origin": "null"},
+        {"host": "localhost:4318", "origin": "http://["},
         {"host": "localhost:4318", "sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors"},
         {"host": "localhost:4318", "sec-fetch-site": "same-site", "sec-fetch-mode": "cors"},
     ],

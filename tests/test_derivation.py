@@ -279,6 +279,35 @@ def test_a_workshop_that_hangs_or_dies_is_another_at_the_next_job(tmp_path: Path
     impatient.close()
 
 
+def test_a_workshop_that_is_killed_costs_no_trace_its_session(tmp_path: Path) -> None:
+    store = open_at(tmp_path)
+    workshop = Workshop(60)
+    deaths = 0
+
+    def make(job: Job) -> Told:
+        nonlocal deaths
+        if not deaths:  # while it works
+            deaths += 1
+            fifo = tmp_path / "fifo"
+            os.mkfifo(fifo)
+            assert workshop.process is not None
+            threading.Timer(0.5, workshop.process.kill).start()
+            return workshop.make(replace(job, path=str(fifo)))
+        return workshop.make(job)
+
+    derivation = Derivation(store, make, lambda *event: None, quiet_seconds=0)
+    workshop.open()
+    assert workshop.process is not None
+    workshop.process.kill()  # while it does not
+    workshop.process.wait()
+    workshop.open()
+    send(store, request(chat(1, "one?", trace_of(1)), scope=GENAI))
+    settle(derivation)
+    workshop.close()
+    assert [one.key for one in store.find(TENANT, Filter()).sessions] == [trace_of(1)]
+    assert store.refusals(TENANT) == ()
+
+
 def test_text_that_no_encoding_can_hold_costs_nobody_else(tmp_path: Path) -> None:
     store = open_at(tmp_path)
     for number, words in enumerate(("half a pair: \ud83d", "nul: \x00", "fine"), 1):

@@ -113,7 +113,7 @@ def _check_origin(access: Access, headers: Mapping[str, str]) -> None:
     if host is not None and not (is_loopback(_name(host)) or _name(host) in access.hosts):
         raise Denied(403, f"the host {host[:100]!r} is none of this service; without tokens it is reached as localhost")
     origin = headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc.lower() != (host or "").lower():
+    if origin is not None and origin.partition("://")[2].lower() != (host or "").lower():
         raise Denied(403, "a page of another site asks")
     if headers.get("sec-fetch-site") in ("cross-site", "same-site") and headers.get("sec-fetch-mode") != "navigate":
         raise Denied(403, "a page of another site asks")

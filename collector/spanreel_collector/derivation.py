@@ -20,7 +20,7 @@ from spanreel_collector.relations import part, related
 from spanreel_collector.retelling import Group, Job, Told, write_segment
 from spanreel_collector.span import Fault
 from spanreel_collector.stores.store import NO_TRACE, Conflict, Derived, Pending, Refusal, Store, StoreError
-from spanreel_collector.workshop import Closed, Unmade
+from spanreel_collector.workshop import Closed, Died, Unmade
 
 READER = spanreel.__version__
 """The release that reads, as stores note it."""
@@ -139,8 +139,11 @@ class Derivation:
             told(done)
         return done
 
-    def derive(self, tenant: str, marks: Mapping[bytes, int]) -> None:
-        """Make the sessions of these traces. Those on which it fails are noted as refused, and left out."""
+    def derive(self, tenant: str, marks: Mapping[bytes, int], *, again: bool = False) -> None:
+        """Make the sessions of these traces. Those on which it fails are noted as refused, and left out.
+
+        ``again`` says that the process died at these once already.
+        """
         began = time.monotonic()
         try:
             self._derive(tenant, dict(marks))
@@ -150,8 +153,11 @@ class Derivation:
                 traces = list(marks)
                 for half in (traces[: len(traces) // 2], traces[len(traces) // 2 :]):
                     self.derive(tenant, {trace: marks[trace] for trace in half})
-                return
-            self._give_up(tenant, marks, str(error))
+            elif isinstance(error, Died) and not again:
+                # It may have been killed for the memory that others take; one that kills it does so again.
+                self.derive(tenant, marks, again=True)
+            else:
+                self._give_up(tenant, marks, str(error))
         finally:
             self.progress.seconds += time.monotonic() - began
 

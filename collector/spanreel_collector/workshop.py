@@ -22,6 +22,10 @@ class Unmade(Exception):
     """A job that came to nothing; says why."""
 
 
+class Died(Unmade):
+    """The process ended while it worked: by the job, or by somebody who knows nothing of it."""
+
+
 class Closed(Exception):
     """The workshop was closed while it worked; nothing is known of the job."""
 
@@ -64,7 +68,7 @@ class Workshop:
             told = line.recv()
         except (OSError, EOFError) as error:
             code = self._ended()
-            raise self._unless_closed(Unmade(f"the process that works on it ended with {code}")) from error
+            raise self._unless_closed(Died(f"the process that works on it ended with {code}")) from error
         if isinstance(told, Told):
             return told
         raise Unmade(told)
@@ -82,6 +86,8 @@ class Workshop:
     def _opened(self) -> Connection:
         if self._closed:
             raise Closed
+        if self.process is not None and self.process.poll() is not None:
+            self._ended()  # while it had nothing to do: no job is to blame
         if self._line is None:
             self._start()
         assert self._line is not None
