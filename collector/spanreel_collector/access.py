@@ -23,9 +23,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from spanreel.errors import SettingsError
 
 TOKENS: Final = {
-    "SPANREEL_TOKEN": ("ingest", "read", "erase"),
+    "SPANREEL_TOKEN": ("ingest", "read", "erase", "operate"),
     "SPANREEL_INGEST_TOKEN": ("ingest",),
-    "SPANREEL_READ_TOKEN": ("read",),
+    "SPANREEL_READ_TOKEN": ("read", "operate"),
 }
 """Variables that hold a token itself, and what it may do; of the tenant "default"."""
 DEFAULT_TENANT: Final = "default"
@@ -33,11 +33,12 @@ _SHORTEST: Final = 16
 
 
 class Scope(StrEnum):
-    """What a token may do."""
+    """What a token may do. ``operate`` is to read what is said of the service as a whole, all tenants included."""
 
     INGEST = "ingest"
     READ = "read"
     ERASE = "erase"
+    OPERATE = "operate"
 
 
 @dataclass(frozen=True, slots=True)

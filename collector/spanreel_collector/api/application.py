@@ -16,7 +16,8 @@ PAGE = Path(__file__).with_name("page")
 
 _ABOUT = """\
 Sessions of AI agents, made of their OpenTelemetry traces. `Authorization: Bearer TOKEN` where the service has tokens:
-with the scope `read`; to erase, `erase`. Errors are problem details (RFC 9457). Moments are RFC 3339, in UTC.
+with the scope `read`; to erase, `erase`; for the size, `operate`. Errors are problem details (RFC 9457). Moments are
+RFC 3339, in UTC.
 """
 
 

@@ -16,7 +16,8 @@ from spanreel_collector.access import Access, Denied, Scope, admit
 from spanreel_collector.api.problems import Problem, answer
 
 API: Final = "/api/"
-METRICS: Final = "/metrics"
+WHOLE: Final = ("/metrics", "/api/v1/size")
+"""What counts all tenants together: a tenant's own tokens need not know how much others have."""
 HEADERS: Final = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -39,7 +40,9 @@ def needed(method: str, path: str) -> Scope | None:
     """What a token must allow; None: nothing. The page's files are open: without a token it shows nothing."""
     if path in _OPEN:
         return None
-    if path.startswith(API) or path == METRICS or method not in ("GET", "HEAD"):
+    if path in WHOLE:
+        return Scope.OPERATE
+    if path.startswith(API) or method not in ("GET", "HEAD"):
         return Scope.ERASE if method == "DELETE" else Scope.READ
     return None
 
