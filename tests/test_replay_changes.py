@@ -136,6 +136,16 @@ def test_a_fork_answers_from_the_recording_up_to_a_turn(kind: Kind, tmp_path: Pa
     assert (report.model_calls.matched, report.model_calls.live, report.model_calls.replaced) == (2, 1, 1)
 
 
+def test_what_is_changed_at_a_fork_counts_from_there_on(kind: Kind, tmp_path: Path) -> None:
+    session = recorded(kind, tmp_path)
+    scene = Scene(POLLS, [status])
+    report = play(session, kind, scene, {"from_turn": 2, "overrides": [{"model": "v2", "settings": {"seed": 7}}]})
+    (body,) = asked(scene)
+    assert (body["model"], body["seed"]) == ("v2", 7)
+    assert report.verdict is Verdict.PASS, report.reasons
+    assert (report.model_calls.matched, report.model_calls.live, report.model_calls.replaced) == (2, 1, 1)
+
+
 def test_an_edited_result_is_given_and_the_model_is_live_from_there_on(kind: Kind, tmp_path: Path) -> None:
     session = recorded(kind, tmp_path)
     second = list(session.roots()[0].tool_calls())[1]

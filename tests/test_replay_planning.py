@@ -60,6 +60,11 @@ def test_policies_and_changes_are_told_of_each_call(session: Session) -> None:
     assert "refund: may not run, and ends the run, changes something in the world" in text
 
 
+def test_what_is_changed_at_a_fork_is_told_to_count_from_there_on(session: Session) -> None:
+    told = {"from_turn": 1, "overrides": [{"settings": {"temperature": 0}}]}
+    assert "\n".join(plan(session, None, parse_changes(told, "changes")).lines).count("asked live") == 2
+
+
 def test_the_command_runs_nothing_and_says_whether_it_would_start(
     session: Session, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -128,6 +128,7 @@ class Price(_Frozen):
 class Changes(_Frozen):
     """All that a replay changes. ``from_turn``: from this turn of each root run on (0 is the first) the model is live.
 
+    Where it is given, the overrides count from there on only.
     ``input`` takes the place of the recorded input of the first root run. ``pace``: streams take the time they took.
     ``map_ids``: ids that are made anew stand for the recorded ones. ``recovered``: every tool crosses a point of ours,
     and those that nothing recorded are answered with what the model was told of them. ``prices`` are by the model's

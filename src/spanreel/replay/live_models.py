@@ -30,10 +30,13 @@ class LiveModels:
         if not self.changes.touches_models:
             return None
         path = role.path if role.run is not None else ROOT
+        is_forked = self._is_forked(path, role, read)
+        if self.changes.from_turn is not None and root not in self.live and not is_forked:
+            return None
         overrides = overrides_of(self.changes, path, read.model, role.scope.principal)
         changed, url = apply(overrides, read), url_of(overrides, request.url)
         is_same = changed == read and url == request.url
-        if is_same and root not in self.live and not self._is_forked(path, role, read):
+        if is_same and root not in self.live and not is_forked:
             return None
         self.live.add(root)
         at = urlsplit(url)

@@ -88,7 +88,8 @@ def _calls(scope: Scope, changes: Changes, live: set[str]) -> Iterator[str]:
     for slot in sorted(scope.slots, key=lambda one: one.started or ("~", "")):
         if isinstance(slot, ModelSlot):
             forked = changes.from_turn is not None and path == ROOT and turn >= changes.from_turn
-            touched = bool(overrides_of(changes, path, slot.call.model, scope.principal)) or changes.input is not None
+            overridden = bool(overrides_of(changes, path, slot.call.model, scope.principal))
+            touched = (overridden and changes.from_turn is None) or changes.input is not None
             if touched or forked:
                 live.add(root)
             turn += 1
