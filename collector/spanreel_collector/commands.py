@@ -173,7 +173,9 @@ def _counted(noun: str, count: int) -> str:
 
 
 def _configure_show(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("session", metavar="SESSION[#run]", help="a file of sessions, or of OTLP JSON lines")
+    parser.add_argument(
+        "session", metavar="SESSION[#run]", help="a file of sessions, or of traces, as `convert` reads them"
+    )
     parser.add_argument("--width", type=int, default=0, help="columns to fit into (default: the terminal's)")
     parser.add_argument("--full", action="store_true", help="messages, arguments and results whole")
     parser.add_argument("--forecast", action="store_true", help="what an offline replay would do, call by call")
@@ -228,7 +230,5 @@ def _load(path: str) -> list[Session]:
     return list(conversion.sessions)
 
 
-CONVERT = Command(
-    "convert", "turn collected traces (OTLP JSON lines) into session documents", _configure_convert, _run_convert
-)
+CONVERT = Command("convert", "turn collected traces into session documents", _configure_convert, _run_convert)
 SHOW = Command("show", "print a session for people", _configure_show, _run_show)

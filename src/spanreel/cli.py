@@ -156,6 +156,10 @@ def load_command(entry: EntryPoint) -> Command:
 def configure_run(parser: argparse.ArgumentParser) -> None:
     """Only its help: all words after ``run`` are the command."""
     parser.usage = "spanreel run -- python app.py ...\n       spanreel run -m module ..."
+    parser.epilog = (
+        "Spans go to $OTEL_EXPORTER_OTLP_ENDPOINT (where none is set, to http://localhost:4318, which `spanreel serve` "
+        "listens on), or with $SPANREEL_FILE to a file. `spanreel doctor` says what is recorded here."
+    )
 
 
 def run_command(options: argparse.Namespace) -> int:
@@ -183,6 +187,10 @@ def configure_replay(parser: argparse.ArgumentParser) -> None:
     parser.usage = (
         "spanreel replay SESSION[#RUN] [options] -- python app.py ...\n"
         "       spanreel replay FOLDER_OR_FILES... --entry module:function [--jobs N] [--report FOLDER [--resume]]"
+    )
+    parser.epilog = (
+        "Exit codes: 0, PASS; 1, FAIL: it diverged; 2, INCONCLUSIVE: the recording cannot tell; 3, refused before it "
+        "started; 4, something went, or would have gone, past the replay; 64, wrong usage."
     )
     parser.add_argument(
         "session",
@@ -245,7 +253,13 @@ def _configure_changes(group: argparse._ArgumentGroup) -> None:
     add("--base-url", metavar="URL", help="where the model is: http://localhost:11434/v1")
     add("--agent", metavar="PATH", default="root", help="the agent that these are meant for (default: root)")
     add("--input", metavar="TEXT", help="another input than the recorded one")
-    add("--from", metavar="TURN", type=int, dest="from_turn", help="answer from the recording up to this turn")
+    add(
+        "--from",
+        metavar="TURN",
+        type=int,
+        dest="from_turn",
+        help="answer from the recording up to this turn; 0 is the first",
+    )
     add(
         "--edit", metavar="CALL=VALUE", action="append", default=[], help="another answer of a recorded call, by its id"
     )
