@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import threading
@@ -438,3 +440,14 @@ def test_the_page_and_the_description_come_from_here_alone(small: Service) -> No
     described = small.ask("GET", "/../openapi.json").text
     assert "http" not in re.sub(r"http(_[a-z]+|ValidationError)?\b(?!:)", "", described, flags=re.IGNORECASE)
     assert (ROOT / "collector" / "spanreel_collector" / "api" / "page" / "index.html").read_text() == page.text
+
+
+def test_a_request_whose_head_does_not_end_is_refused(small: Service) -> None:
+    with socket.create_connection(("127.0.0.1", small.http), 30) as connection:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nx: ")
+        with contextlib.suppress(ConnectionError):  # it is closed while this still comes
+            for _ in range(64):
+                connection.sendall(b"a" * 65536)
+        with contextlib.suppress(ConnectionError):
+            assert connection.recv(100).startswith(b"HTTP/1.1 400 ")
+    assert httpx.get(f"{small.endpoint}/healthz", headers={"x": "a" * 60_000}, trust_env=False).status_code == 200

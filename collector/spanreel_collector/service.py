@@ -25,6 +25,7 @@ from spanreel_collector.derivation import Derivation
 from spanreel_collector.house import Retention, keep_house
 from spanreel_collector.receiver.committing import Committer, QueueLimits
 from spanreel_collector.receiver.grpc import GrpcServer, start_grpc
+from spanreel_collector.receiver.heads import BoundedHeads
 from spanreel_collector.receiver.http import receiver_app
 from spanreel_collector.receiver.intake import Intake, IntakeLimits
 from spanreel_collector.receiver.receiving import Receiver
@@ -120,6 +121,7 @@ class _Server(uvicorn.Server):
 async def _serve(app: ASGIApp, door: socket.socket, settings: ServiceSettings, running: _Running) -> None:
     config = uvicorn.Config(
         app,
+        http=BoundedHeads,
         lifespan="off",
         access_log=False,
         log_config=None,
