@@ -73,6 +73,17 @@ def read_session(span: RawSpan) -> SessionInfo:
     attributes = _telling(span.attributes)
     if not attributes:
         return _NOTHING
+    told = tuple(attributes.items())
+    return _read_alike(told) if all(type(value) is str for _, value in told) else _read_told(attributes)
+
+
+@lru_cache(maxsize=1024)
+def _read_alike(told: tuple[tuple[str, str], ...]) -> SessionInfo:
+    """The same of texts alone, which the spans of a session repeat; shared, nobody may change it."""
+    return _read_told(dict(told))
+
+
+def _read_told(attributes: Attributes) -> SessionInfo:
     metadata = _whole_metadata(attributes)
     return SessionInfo(
         id=_session_id(attributes, metadata),

@@ -21,11 +21,9 @@ def fold_second_views(trace: Trace) -> Trace:
     forest = Forest(trace)
     current = dict(forest.by_id)
     gone: dict[str, str] = {}
-    around = Counter(above.id for placed in trace if (above := _model_around(forest, placed)) is not None)
-    for placed in trace:
-        outer_then = _model_around(forest, placed)
-        if outer_then is None:
-            continue
+    inside = [(above, placed) for placed in trace if (above := _model_around(forest, placed)) is not None]
+    around = Counter([above.id for above, _ in inside])
+    for outer_then, placed in inside:
         outer, inner = current[_survivor(outer_then.id, gone)], current[_survivor(placed.id, gone)]
         if outer.id == inner.id or not isinstance(outer.record, ModelRecord) or not _one_call(outer, inner):
             continue

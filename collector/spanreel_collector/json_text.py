@@ -109,7 +109,7 @@ def plain(value: Json) -> Json:
     if type(value) in _PLAIN or isinstance(value, str):
         return value
     if isinstance(value, dict):
-        return {key: item if type(item) in _PLAIN else plain(item) for key, item in value.items()}
+        return {key: item if type(item) in _PLAIN else plain(item) for key, item in value.items()} if value else {}
     if isinstance(value, list):
         return [item if type(item) in _PLAIN else plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
@@ -124,4 +124,11 @@ def canonical(value: Json) -> str:
     return _CANONICAL.encode(value)
 
 
-_CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, default=repr, separators=(",", ":"))
+_CANONICAL = json.JSONEncoder(
+    # Values come from JSON, or were copied to be like it: none holds itself.
+    check_circular=False,
+    sort_keys=True,
+    ensure_ascii=False,
+    default=repr,
+    separators=(",", ":"),
+)

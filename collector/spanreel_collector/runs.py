@@ -52,7 +52,7 @@ class _Turns:
         if index is None or index in self.turns:
             index = max(self.turns, default=-1) + 1
         self.of_model[placed.id] = index
-        self.get(index).model_call = call
+        self.turns[index] = Turn(index=index, model_call=call)
 
     def in_order(self) -> list[Turn]:
         """The turns by index."""

@@ -123,14 +123,13 @@ def timestamp(nanoseconds: int) -> str | None:
     if nanoseconds <= 0:
         return None
     seconds, rest = divmod(nanoseconds, 1_000_000_000)
-    days, second = divmod(seconds, 86_400)
-    return f"{_date(days)}T{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}.{rest:09}Z"
+    return f"{_second(seconds)}.{rest:09}Z"
 
 
-@lru_cache(maxsize=1024)
-def _date(days: int) -> str:
-    """The date this many days after the first of January 1970."""
-    return datetime.fromtimestamp(days * 86_400, UTC).date().isoformat()
+@lru_cache(maxsize=4096)
+def _second(seconds: int) -> str:
+    """The date and time this many seconds after the beginning of 1970; calls that follow each other share many."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def error_info(error: Error | None) -> ErrorInfo | None:

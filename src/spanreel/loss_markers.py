@@ -32,16 +32,16 @@ def may_tell_loss(text: str) -> bool:
     return (
         "<" in text
         or "…" in text
-        or ("." in text and "..." in text)
-        # One letter is found much faster than a word, and most texts lack these.
-        or ("_" in text and ("__" in text or "_truncated" in text))
         or "redact" in text
+        # One letter is found much faster than a word, and most texts lack these; a pattern goes from one to the next.
+        or ("." in text and _DOTS.search(text) is not None)
+        or ("_" in text and _UNDERSCORES.search(text) is not None)
         or ("R" in text and "REDACT" in text)
         or ("x" in text and "xxxxxxxx" in text)
         or ("X" in text and "XXXXXXXX" in text)
         or ("*" in text and "***" in text)
         or ("\\" in text and "\\u2026" in text)
-        or ("[" in text and not _OF_LISTS.issuperset({piece[:1] for piece in text.split("[")[1:]}))
+        or ("[" in text and _NO_LIST.search(text) is not None)
     )
 
 
@@ -140,8 +140,10 @@ def _grave(state: Fidelity | None) -> int:
 
 _ORDER: Final = (None, Fidelity.WHOLE, Fidelity.RECONSTRUCTED, Fidelity.REDACTED, Fidelity.TRUNCATED, Fidelity.ABSENT)
 
-_OF_LISTS: Final = frozenset(["", *' \t\n\r{"[]-0123456789'])
-"""What comes after the bracket that begins a list of JSON."""
+_DOTS: Final = re.compile(r"\.\.\.")
+_UNDERSCORES: Final = re.compile(r"_(?:_|truncated)")
+_NO_LIST: Final = re.compile(r'\[[^ \t\n\r{"\[\]\-0-9]')
+"""A bracket, and what does not come after one that begins a list of JSON."""
 _SIGN: Final = re.compile(r"[\[<…]|\.\.\.|\*\*\*|__|REDACT|redact|FILTERED|Filtered|truncated|[xX]{8}")
 """One of these stands in every marker."""
 

@@ -22,6 +22,8 @@ DEEPEST_VALUE = 40
 _LARGEST = 2**64
 _DIGITS = 20
 """Of the largest number; whatever has fewer is not out of range."""
+_NUMERALS = frozenset({int, float, str})
+"""Types of JSON that numbers are written in; true and false are of another."""
 _HEX = re.compile("[0-9a-fA-F]*")
 
 _KINDS = {
@@ -114,18 +116,26 @@ def _read_span(item: dict[str, Any], origin: Origin, place: str) -> RawSpan:
         attributes=_read_attributes(item),
         origin=origin,
         place=place,
-        events=tuple(
-            RawEvent(_text(event, "name"), _integer(event, "timeUnixNano"), _read_attributes(event))
-            for event in _objects(item, "events")
-        ),
-        links=tuple(
-            RawLink(trace_id, span_id, _read_attributes(link))
-            for link in _objects(item, "links")
-            if (trace_id := _read_id(link, "traceId", 32)) and (span_id := _read_id(link, "spanId", 16))
-        ),
+        events=_read_events(item) if _get(item, "events") else (),
+        links=_read_links(item) if _get(item, "links") else (),
         status=_enum(status, "code", _STATUS),
         status_message=_text(status, "message"),
         dropped_attributes=_integer(item, "droppedAttributesCount"),
+    )
+
+
+def _read_events(item: dict[str, Any]) -> tuple[RawEvent, ...]:
+    return tuple(
+        RawEvent(_text(event, "name"), _integer(event, "timeUnixNano"), _read_attributes(event))
+        for event in _objects(item, "events")
+    )
+
+
+def _read_links(item: dict[str, Any]) -> tuple[RawLink, ...]:
+    return tuple(
+        RawLink(trace_id, span_id, _read_attributes(link))
+        for link in _objects(item, "links")
+        if (trace_id := _read_id(link, "traceId", 32)) and (span_id := _read_id(link, "spanId", 16))
     )
 
 
@@ -163,13 +173,13 @@ def _refuse_absent(field: str) -> str:
 def _read_attributes(item: dict[str, Any]) -> Attributes:
     attributes: dict[str, Json] = {}
     for pair in _list(item, "attributes"):
-        if not isinstance(pair, dict):
+        if type(pair) is not dict:
             continue
         key, value = pair.get("key"), pair.get("value")
-        if not isinstance(key, str):
+        if type(key) is not str:
             raise ValueError(f"an attribute's key is {type(key).__name__}, not text")
         # Most values are text: the way there is kept short.
-        if isinstance(value, dict) and len(value) == 1 and (text := value.get("stringValue")) is not None:
+        if type(value) is dict and len(value) == 1 and (text := value.get("stringValue")) is not None:
             attributes[key] = text
             continue
         try:
@@ -219,7 +229,7 @@ def _read_value(value: Any, depth: int) -> Json:
 
 def _float(content: Any) -> float:
     """A double; "NaN", "Infinity" and "-Infinity" come as text."""
-    if isinstance(content, bool) or not isinstance(content, int | float | str):
+    if type(content) not in _NUMERALS:
         raise ValueError(f"doubleValue is {type(content).__name__}, not a number")
     try:
         return float(content)
@@ -297,7 +307,7 @@ def _integer(item: dict[str, Any], key: str) -> int:
 
 
 def _whole(value: Any, key: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
+    if type(value) not in _NUMERALS:
         raise ValueError(f"{key} is {type(value).__name__}, not a number")
     try:
         return int(value)
