@@ -138,6 +138,7 @@ def main() -> int:
     foreign = tuple(name for name in os.environ if name.startswith(("OPENAI_", "OTEL_", "SPANREEL_")))
     kept = {name: value for name, value in os.environ.items() if name not in foreign or name == REDACTION_KEY}
     environment = {**kept, "OPENAI_AGENTS_DISABLE_TRACING": "1", "LEDGER": str(ledger)}
+    environment["SPANREEL_SERVE_LOG_LEVEL"] = "warning"  # what it says of itself would stand between the steps
     with service(environment) as address:
         ended = demonstrate(address, environment)
         payments = ledger.read_text().splitlines() if ledger.exists() else []

@@ -113,6 +113,16 @@ def test_a_report_can_be_given_back_only_where_the_session_came_from(capsys: pyt
     assert "--post-report" in capsys.readouterr().err
 
 
+def test_a_session_is_shown_from_a_service_too(capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(document) as (home, asked):
+        assert main(["show", f"{home}{PATH}"]) == 0
+        assert main(["show", f"{home}{PATH}#0"]) == 0
+        assert [path for _, path, _, _ in asked] == [PATH, PATH]
+        assert capsys.readouterr().out.count("root") > 1
+    assert main(["show", f"{home}{PATH}"]) == 1
+    assert "is the service up?" in capsys.readouterr().err
+
+
 def test_a_plan_is_made_from_a_service_too(capsys: pytest.CaptureFixture[str]) -> None:
     with serving(document) as (home, _):
         assert main(["replay", f"{home}{PATH}", "--plan"]) in (0, 3)

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from spanreel.errors import SessionError
-from spanreel.session import Session, load_sessions, split_address
+from spanreel.errors import ReplayRefused, SessionError
+from spanreel.session import Session, load_sessions, read_session, split_address
 from spanreel_collector.account import Tally
 from spanreel_collector.convert import convert_files
 from spanreel_collector.progress import Progress
@@ -174,7 +174,9 @@ def _counted(noun: str, count: int) -> str:
 
 def _configure_show(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "session", metavar="SESSION[#run]", help="a file of sessions, or of traces, as `convert` reads them"
+        "session",
+        metavar="SESSION[#run]",
+        help="a file of sessions, or of traces, as `convert` reads them; or the URL of a session in a service",
     )
     parser.add_argument("--width", type=int, default=0, help="columns to fit into (default: the terminal's)")
     parser.add_argument("--full", action="store_true", help="messages, arguments and results whole")
@@ -184,7 +186,7 @@ def _configure_show(parser: argparse.ArgumentParser) -> None:
 def _run_show(options: argparse.Namespace) -> int:
     path, run = split_address(options.session)
     try:
-        sessions = _load(path)
+        sessions = _served(path) if path.startswith(("http://", "https://")) else _load(path)
         look = Look(
             width=options.width if options.width > 0 else shutil.get_terminal_size((100, 24)).columns,
             colour=sys.stdout.isatty() and "NO_COLOR" not in os.environ,
@@ -198,10 +200,18 @@ def _run_show(options: argparse.Namespace) -> int:
             print(show_run(session, session.run(run), look))
         else:
             print("\n\n".join(show_session(session, look) for session in sessions))
-    except SessionError as error:
+    except (SessionError, ReplayRefused) as error:
         print(f"spanreel: {error}", file=sys.stderr)
         return FAILED
     return OK
+
+
+def _served(url: str) -> list[Session]:
+    """The session that a service keeps at this address."""
+    # Who shows files need not wait for an HTTP client.
+    from spanreel.replay.served import fetch  # noqa: PLC0415 - as said
+
+    return [read_session(fetch(url))]
 
 
 def _session_of(sessions: list[Session], run: str, given: str) -> Session:
