@@ -442,6 +442,14 @@ def test_the_page_and_the_description_come_from_here_alone(small: Service) -> No
     assert (ROOT / "collector" / "spanreel_collector" / "api" / "page" / "index.html").read_text() == page.text
 
 
+def test_a_user_is_erased_with_what_came_just_now(service: Service) -> None:
+    send(service, chat(1, "one?", "yes", **{"user.id": "ann"}))
+    receipt = service.ask("DELETE", "/users/ann").json()
+    assert (receipt["sessions"], receipt["items"], receipt["pending"]) == (1, 1, 0)
+    settled(service)
+    assert service.get("/sessions")["sessions"] == []
+
+
 def test_a_request_whose_head_does_not_end_is_refused(small: Service) -> None:
     with socket.create_connection(("127.0.0.1", small.http), 30) as connection:
         connection.sendall(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nx: ")

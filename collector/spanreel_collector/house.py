@@ -12,6 +12,8 @@ from spanreel_collector.stores.store import Filter, Receipt, Store
 CHUNK: Final = 100
 """Sessions that are removed in one transaction: what comes in meanwhile waits for no more than these."""
 _PAGE: Final = 500
+_LOOK: Final = 0.2
+"""Seconds between two looks whether what came has become sessions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +58,19 @@ def _steps(store: Store, retention: Retention, clock: Callable[[], int]) -> Iter
             chunk = min(chunk * 2, CHUNK)
 
 
-def erase_user(store: Store, tenant: str, user: str) -> Receipt:
-    """Remove all sessions of a user, and what they were made of."""
+def erase_user(store: Store, tenant: str, user: str, patience: float = 0.0) -> Receipt:
+    """Remove all sessions of a user, and what they were made of.
+
+    Whose a trace is shows when a session is made of it: for those that came before, this waits so many seconds.
+    """
+    asked, until = time.time_ns(), time.monotonic() + patience
+    receipt = _erase_sessions(store, tenant, user)
+    while store.pending(tenant, asked) and time.monotonic() < until:
+        time.sleep(_LOOK)
+    return receipt + _erase_sessions(store, tenant, user)
+
+
+def _erase_sessions(store: Store, tenant: str, user: str) -> Receipt:
     receipt = Receipt()
     while sessions := frozenset(one.id for one in store.find(tenant, Filter(user=user), limit=_PAGE).sessions):
         step = store.erase(tenant, sessions)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -127,6 +128,10 @@ def _run_erase(options: argparse.Namespace) -> int:
             receipt = erase_user(store, tenant, options.user)
         else:
             receipt = store.erase(tenant, frozenset({options.session}))
+        pending = store.pending(tenant, time.time_ns()) if options.user is not None else 0
+    if pending:
+        said = "of which no session was made yet may be of them too: erase again when a service has made it"
+        print(f"spanreel: {pending} traces {said}", file=sys.stderr)
     if not receipt.sessions:
         which = f"user {options.user!r}" if options.user is not None else f"session {options.session!r}"
         print(f"spanreel: tenant {tenant!r} has nothing of {which}; nothing was erased", file=sys.stderr)

@@ -147,19 +147,23 @@ class Report(BaseModel):
 
 
 class Receipt(BaseModel):
-    """What was erased, in numbers; ``remains`` says what this does not reach."""
+    """What was erased, in numbers; ``remains`` says what this does not reach.
+
+    ``pending`` traces came before and are no session yet, so that it is not known whose they are: erase again.
+    """
 
     sessions: int
     revisions: int
     traces: int
     items: int
     reports: int
+    pending: int = 0
     remains: str = "backups made before, files exported before, and what a Collector still holds in its queue"
 
     @classmethod
-    def of(cls, receipt: store.Receipt) -> Receipt:
+    def of(cls, receipt: store.Receipt, pending: int = 0) -> Receipt:
         """A store's receipt."""
-        return cls(**dataclasses.asdict(receipt))
+        return cls(**dataclasses.asdict(receipt), pending=pending)
 
 
 class Refusal(BaseModel):

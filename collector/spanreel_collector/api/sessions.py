@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -32,6 +33,8 @@ from spanreel_collector.stores.store import Filter, Order, Store, Summary
 router = APIRouter(tags=["sessions"])
 
 LARGEST_PAGE = 500
+PATIENCE = 10.0
+"""Seconds that erasing a user waits for what came just now."""
 
 
 class Asked(BaseModel):
@@ -187,8 +190,13 @@ def erase_session(session: str, store: InStore, tenant: Tenant) -> Receipt:
 
 @router.delete("/users/{user:path}")
 def erase_user(user: str, store: InStore, tenant: Tenant) -> Receipt:
-    """Remove all sessions of a user, as one by one. None is no error: there is nothing left of them."""
-    return Receipt.of(house.erase_user(store, tenant, user))
+    """Remove all sessions of a user, as one by one. None is no error.
+
+    It waits some seconds for what came just now to become sessions; ``pending`` says whether something has not.
+    """
+    asked = time.time_ns()
+    receipt = house.erase_user(store, tenant, user, PATIENCE)
+    return Receipt.of(receipt, store.pending(tenant, asked))
 
 
 def _found(store: Store, tenant: str, session: str, revision: int | None = None) -> tuple[Summary, bytes]:

@@ -257,6 +257,10 @@ class Store(Protocol):
         """Pending traces of which nothing came since a moment, oldest first; nobody else gets them until another."""
         ...
 
+    def pending(self, tenant: str, before: int) -> int:
+        """Of how many traces something came before a moment that no session was made of yet."""
+        ...
+
     def release(self, claimed: Sequence[Pending]) -> None:
         """Give back what was claimed, so that others need not wait for the claim's end."""
         ...
