@@ -297,7 +297,10 @@ def test_erasing_what_is_not_there_fails_and_says_so(
     assert main(["erase", "--store", url, "--user", "nobody"]) == 1
     assert capsys.readouterr().err.splitlines() == [
         "spanreel: tenant 'acme' has nothing of session 's3'; nothing was erased",
-        "spanreel: 14 traces of which no session was made yet may be of them too: erase again when a service has made it",
+        (
+            "spanreel: 14 traces of which no session was made yet may be of them too: "
+            "erase again when a service has made it"
+        ),
         "spanreel: tenant 'default' has nothing of user 'nobody'; nothing was erased",
     ]
     assert everything(store) == before

@@ -17,6 +17,7 @@ import psycopg
 import pytest
 
 from postgres import Cluster
+from spanreel_collector.stores.database import DatabaseStore
 from spanreel_collector.stores.opening import open_store, shown
 from spanreel_collector.stores.store import (
     NO_TRACE,
@@ -250,6 +251,15 @@ def test_marks_are_those_of_the_segments(store: Store) -> None:
     store.append([segment(1, range(2)), segment(1, range(2, 4))])
     (claimed,) = claim_all(store)
     assert claimed.mark == max(mark for mark, _ in store.segments("acme", frozenset({trace(1)})))
+
+
+def test_what_came_before_the_clock_was_set_back_does_not_wait_for_it(store: Store) -> None:
+    assert isinstance(store, DatabaseStore)
+    DatabaseStore(store.engine, lambda: time.time_ns() + 24 * HOUR).append([segment(1, range(1))])
+    store.append([segment(2, range(1))])
+    (early,) = store.claim(time.time_ns() - HOUR, time.time_ns() + HOUR, 10)
+    assert early.trace == trace(1)
+    assert store.claim(time.time_ns() - HOUR, time.time_ns() + HOUR, 10) == ()
 
 
 def test_two_who_claim_at_once_get_different_traces(home: Home, store: Store) -> None:

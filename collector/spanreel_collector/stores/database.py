@@ -21,6 +21,7 @@ from spanreel_collector.stores.finding import (
 )
 from spanreel_collector.stores.rows import (
     FACETS,
+    Row,
     Rows,
     chunks,
     key_of,
@@ -50,6 +51,8 @@ from spanreel_collector.stores.words import split_words
 
 RARE: Final = 2000
 """So many sessions are looked up and sorted; where more fit, the list in its order is walked until a page is full."""
+_AHEAD: Final = 60_000_000_000
+"""Nanoseconds by which the clocks of replicas may differ; what is further ahead is of a clock that was wrong."""
 _AT_ONCE: Final = 4_000_000
 """Bytes of segments read together."""
 
@@ -131,13 +134,19 @@ class DatabaseStore:
 
     def claim(self, quiet_since: int, until: int, limit: int) -> tuple[Pending, ...]:
         """See `Store`."""
-        sql = (
-            "UPDATE trace SET claimed = ? WHERE (tenant, trace) IN (SELECT tenant, trace FROM trace WHERE done < mark "
-            f"AND last <= ? AND claimed <= ? ORDER BY last LIMIT ? {self.engine.skip_claimed}) "
-            "RETURNING tenant, trace, mark, first, last"
-        )
+        now = self.clock()
+        found: list[Row] = []
         with self.engine.writing() as rows:
-            found = rows.all(sql, (until, quiet_since, self.clock(), limit))
+            # What came later than now came before the clock was set back, which may take days to reach it again.
+            for quiet, moment in (("last <= ?", quiet_since), ("last > ?", now + _AHEAD)):
+                if len(found) >= limit:
+                    break
+                sql = (
+                    "UPDATE trace SET claimed = ? WHERE (tenant, trace) IN (SELECT tenant, trace FROM trace "
+                    f"WHERE done < mark AND {quiet} AND claimed <= ? ORDER BY last LIMIT ? {self.engine.skip_claimed}) "
+                    "RETURNING tenant, trace, mark, first, last"
+                )
+                found += rows.all(sql, (until, moment, now, limit - len(found)))
         return tuple(sorted((Pending(*row) for row in found), key=lambda one: (one.last, one.tenant, one.trace)))
 
     def pending(self, tenant: str, before: int) -> int:
