@@ -23,8 +23,8 @@ Record into it:   OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 spanreel run
 Replay from it:   spanreel replay http://127.0.0.1:4318/api/v1/sessions/ID -- python app.py
 
 Without tokens it answers this machine only. For others, give it tokens: in a file (--tokens; TOML, [[token]] with name,
-sha256 of the token in hex, scopes of "ingest", "read", "erase", and tenant), or in SPANREEL_TOKEN (all scopes),
-SPANREEL_INGEST_TOKEN, SPANREEL_READ_TOKEN.
+sha256 of the token in hex, scopes of "ingest", "read", "erase", "operate" (what counts all tenants), and tenant), or in
+SPANREEL_TOKEN (all scopes), SPANREEL_INGEST_TOKEN, SPANREEL_READ_TOKEN.
 
 A setting is a flag or a variable; flags beat variables. SIGTERM and SIGINT end it, after what was begun.
 
