@@ -121,7 +121,6 @@ def test_an_agent_with_tools_on_the_openai_sdk_comes_out_as_agreed() -> None:
 
 # What these dumps do not hold, or hold in cut reprs.
 LOST = {
-    "oi-llama-index": "response_model",
     "oi-openai-chat-attrcount-limit": "temperature",
 }
 
@@ -757,3 +756,71 @@ def test_a_call_that_goes_on_from_a_response_gets_back_what_came_before() -> Non
 def test_what_a_tools_server_says_alone_is_no_session() -> None:
     served = {names.OPERATION: "execute_tool", names.TOOL_NAME: "order", "mcp.method.name": "tools/call"}
     assert sessions(span(1, "tools/call order", served) | {"kind": 2}, scope="mcp-python-sdk") == []
+
+
+# -- llama-index: which model answered stands beside the call --------------------------------------------------------
+
+
+def taken(number: int, text: str, asked: str, model: str) -> Span:
+    """The step that takes an answer of this text and these tool calls, from a model that it names."""
+    blocks = f"TextBlock(block_type='text', text={text!r}){asked}"
+    response = f"ChatMessage(role=<MessageRole.ASSISTANT: 'assistant'>, additional_kwargs={{}}, blocks=[{blocks}])"
+    event = f"AgentOutput(response={response}, raw={{'id': 'c', 'model': {model!r}}}, tool_calls=[])"
+    attributes = {"openinference.span.kind": "CHAIN", "input.value": json.dumps({"ctx": "<Context>", "ev": event})}
+    return span(number, "BaseWorkflowAgent.parse_agent_output", attributes, 1)
+
+
+def answered(number: int, text: str, identity: str | None = None) -> Span:
+    """A model call, in the run itself, that answered with this text, and asked for a tool by this id."""
+    attributes = {
+        "openinference.span.kind": "LLM",
+        "llm.model_name": "gpt-5",
+        "llm.input_messages.0.message.role": "user",
+        "llm.input_messages.0.message.content": f"Question {number}",
+        "llm.output_messages.0.message.role": "assistant",
+        "llm.output_messages.0.message.content": text,
+    }
+    if identity is not None:
+        call = "llm.output_messages.0.message.tool_calls.0.tool_call"
+        attributes |= {f"{call}.id": identity, f"{call}.function.name": "look", f"{call}.function.arguments": "{}"}
+    return span(number, "OpenAI.achat", attributes, 1)
+
+
+def answering_models(*spans: Span) -> list[str | None]:
+    run = span(1, "FunctionAgent.run", {"openinference.span.kind": "CHAIN"}, seconds=60)
+    document = session(run, *spans, scope="openinference.instrumentation.llama_index")
+    return [call.response_model for call in only_run(document).model_calls()]
+
+
+def block(identity: str) -> str:
+    return f", ToolCallBlock(block_type='tool_call', tool_call_id={identity!r}, tool_name='look', tool_kwargs='{{}}')"
+
+
+def test_llama_index_names_the_model_that_answered_beside_the_call_by_tool_call_and_text() -> None:
+    found = answering_models(
+        answered(2, "Wait.", "call_1"),
+        taken(3, "Wait.", block("call_1"), "gpt-5-early"),
+        answered(4, "Wait.", "call_2"),
+        taken(5, "Wait.", block("call_2"), "gpt-5-late"),
+        answered(6, "Done.", None),
+        taken(7, "Done.", "", "gpt-5-last"),
+    )
+    assert found == ["gpt-5-early", "gpt-5-late", "gpt-5-last"]
+
+
+def test_answers_of_llama_index_in_the_same_words_are_given_a_model_only_where_it_is_one() -> None:
+    same = answering_models(
+        answered(2, "Yes."), taken(3, "Yes.", "", "m"), answered(4, "Yes."), taken(5, "Yes.", "", "m")
+    )
+    other = answering_models(
+        answered(2, "Yes."), taken(3, "Yes.", "", "m"), answered(4, "Yes."), taken(5, "Yes.", "", "n")
+    )
+    fewer = answering_models(answered(2, "Yes."), answered(4, "Yes."), taken(5, "Yes.", "", "m"))
+    assert (same, other, fewer) == (["m", "m"], ["gpt-5", "gpt-5"], ["gpt-5", "gpt-5"])
+
+
+@pytest.mark.parametrize("event", ["AgentOutput(response=1)", "AgentOutput(response=Chat...", "[]", "<Event>", "{}"])
+def test_a_step_of_llama_index_that_cannot_be_read_tells_nothing(event: str) -> None:
+    attributes = {"openinference.span.kind": "CHAIN", "input.value": json.dumps({"ev": event})}
+    step = span(3, "BaseWorkflowAgent.parse_agent_output", attributes, 1)
+    assert answering_models(answered(2, "Yes."), step) == ["gpt-5"]

@@ -36,6 +36,7 @@ from spanreel_collector.dialects import (
     vercel,
     vercel_otel,
 )
+from spanreel_collector.dialects.openinference import llama_index
 from spanreel_collector.span import RawLog, RawSpan
 
 
@@ -131,6 +132,7 @@ GATHERERS: tuple[Gatherer, ...] = (
     autogen,
     logfire,
     langsmith,
+    llama_index,
 )
 
 
