@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import re
 from collections.abc import Iterator
@@ -161,3 +162,21 @@ async def test_reports_are_taken_of_the_session_that_they_are_of(store: Store) -
         assert (
             await asking.post("/api/v1/sessions/none/reports", json={**report, "session": "none"})
         ).status_code == 404
+
+
+async def test_whoever_listens_and_goes_leaves_nothing_behind() -> None:
+    events = Events()
+    events.open()
+    before = asyncio.all_tasks()
+    listening = events.listen("default")
+    assert await anext(listening) == b": listening\n\n"
+    waiting = asyncio.ensure_future(anext(listening))
+    events.publish("default", "s-1", 1)
+    assert await waiting == b'event: session\ndata: {"id": "s-1", "revision": 1}\n\n'
+    waiting = asyncio.ensure_future(anext(listening))
+    await asyncio.sleep(0.01)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    await asyncio.sleep(0.01)
+    assert asyncio.all_tasks() == before

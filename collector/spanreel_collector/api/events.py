@@ -62,6 +62,7 @@ class Events:
         self._listeners.add(listener)
         closed = self._closed or asyncio.Event()
         over = asyncio.ensure_future(closed.wait())
+        taking: asyncio.Future[bytes] | None = None
         try:
             yield b": listening\n\n"
             while not closed.is_set():
@@ -77,4 +78,6 @@ class Events:
                     yield b"event: missed\ndata: {}\n\n"
         finally:
             over.cancel()
+            if taking is not None:
+                taking.cancel()
             self._listeners.discard(listener)
