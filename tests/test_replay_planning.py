@@ -74,3 +74,6 @@ def test_the_command_runs_nothing_and_says_whether_it_would_start(
     assert "root: model other" in capsys.readouterr().out
     assert main(["replay", str(file), "--plan", "--agent", "root/nobody#0", "--model", "other"]) == 3
     assert "refused: no agent 'root/nobody#0' was recorded" in capsys.readouterr().out
+    assert main(["replay", str(file), "--plan", "--from", "3"]) == 0
+    assert main(["replay", str(file), "--plan", "--from", "4"]) == 3
+    assert "refused: no run of 4 turns was recorded, after which to go on; most: 3" in capsys.readouterr().out

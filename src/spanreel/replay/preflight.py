@@ -95,7 +95,7 @@ def _check_changes(changes: Changes, slots: Sequence[Slot]) -> None:
     """Whether what is to change is there.
 
     Raises:
-        ReplayRefused: an edit names no recorded call, or an override no recorded agent.
+        ReplayRefused: an edit names no recorded call, an override no recorded agent, or a fork a turn past the end.
     """
     for file in changes.tool_policy.sessions:
         try:
@@ -111,6 +111,7 @@ def _check_changes(changes: Changes, slots: Sequence[Slot]) -> None:
             raise ReplayRefused(f"no call {edit.call!r} was recorded, whose answer could be edited; see spanreel show")
         if isinstance(slot, ModelSlot) and not isinstance(edit.value, str):
             raise ReplayRefused(f"the edited answer of {name_of(slot)} is a {type(edit.value).__name__}, expected text")
+    _check_fork(changes, slots)
     paths = {slot.run.path for slot in slots} | {ROOT}
     for override in changes.overrides:
         if override.agent not in paths:
@@ -118,6 +119,13 @@ def _check_changes(changes: Changes, slots: Sequence[Slot]) -> None:
             raise ReplayRefused(
                 f"no agent {override.agent!r} was recorded, whose requests could change; known: {known}"
             )
+
+
+def _check_fork(changes: Changes, slots: Sequence[Slot]) -> None:
+    """The turn after the last one is still one to fork at: there, what was recorded goes on."""
+    longest = max((len(slot.run.turns) for slot in slots if "/" not in slot.run.path), default=0)
+    if changes.from_turn is not None and changes.from_turn > longest:
+        raise ReplayRefused(f"no run of {changes.from_turn} turns was recorded, after which to go on; most: {longest}")
 
 
 def doubts(session: Session, run: Run | None) -> list[str]:
