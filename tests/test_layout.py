@@ -55,6 +55,22 @@ def test_agents_md_names_every_module_and_names_none_that_is_not_there() -> None
     assert {name for name in named if not list(ROOT.glob(f"[!.]*/**/{name}")) and not (ROOT / name).exists()} == set()
 
 
+def test_agents_md_lists_each_module_of_the_library_after_those_that_it_imports() -> None:
+    listed = (ROOT / "AGENTS.md").read_text().partition("\nsrc/spanreel/\n")[2].partition("\ncollector/\n")[0]
+    place: dict[str, int] = {}
+    for line, text in enumerate(listed.splitlines()):
+        for name in re.findall(r"(\w+)(?:\.py|/)", re.split(r" {3,}", text.strip())[0]):
+            place.setdefault(name, line)
+    home = ROOT / "src" / "spanreel"
+    downward = set()
+    for file in home.rglob("*.py"):
+        importer = file.relative_to(home).with_suffix("").parts[0]
+        imported = re.findall(r"^\s*from spanreel\.(\w+)", file.read_text(), re.MULTILINE)
+        downward |= {(importer, name) for name in imported if place.get(name, 0) > place.get(importer, len(place))}
+    assert len(place) > 70
+    assert downward == set()
+
+
 def test_spans_are_opened_in_the_boundary_alone() -> None:
     opening = re.compile(r"\bstart_(?:as_current_)?span\(")
     files = [*(ROOT / "src").rglob("*.py"), *(ROOT / "collector").rglob("*.py")]
