@@ -31,6 +31,8 @@ from spanreel.session import Session, ToolCall
 from test_foreign_replays import recorded as recorded_by
 from wire_server import completion
 
+pytestmark = pytest.mark.slow
+
 ran: list[str] = []
 
 

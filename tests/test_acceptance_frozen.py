@@ -23,6 +23,8 @@ from spanreel.replay.verdict import Verdict
 from spanreel.session import read_session, write_session
 from wire_server import completion
 
+pytestmark = pytest.mark.slow
+
 FROZEN = replace(spanreel.read_settings(), freeze=True)
 DRAWN: dict[str, Callable[[], Any]] = {
     "now": lambda: dt.datetime.now(dt.UTC).isoformat(),

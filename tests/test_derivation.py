@@ -22,6 +22,8 @@ from spanreel_collector.retelling import Job, Told, retell
 from spanreel_collector.stores.store import NO_TRACE, Filter, Segment, Store
 from spanreel_collector.workshop import Closed, Unmade, Workshop
 
+pytestmark = pytest.mark.slow
+
 GOLDEN = sorted(path for path in (ROOT / "tests" / "golden").glob("*.otlp.jsonl"))
 
 

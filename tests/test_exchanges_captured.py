@@ -15,6 +15,8 @@ from opentelemetry.trace import StatusCode
 from conftest import cases
 from recording import Recording, attribute, content, recording
 
+pytestmark = pytest.mark.slow
+
 FILES = ("openai_chat", "openai_responses", "azure_chat", "groq_chat", "mistral_chat")
 
 

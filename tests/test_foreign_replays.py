@@ -26,6 +26,8 @@ from spanreel.session import Session
 from spanreel_collector.convert import convert_files
 from spanreel_collector.eligibility import judge
 
+pytestmark = pytest.mark.slow
+
 TABLE = "FOREIGN_TABLE"
 PAGE = ROOT / "docs" / "foreign-recordings.md"
 WITHOUT_TOOLS = {

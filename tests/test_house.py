@@ -14,7 +14,7 @@ from spanreel_collector.stores.store import Derived, Filter, Made, Receipt, Segm
 SECOND = 1_000_000_000
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     cluster = None if request.param == "sqlite" else request.getfixturevalue("cluster")
     url = cluster.new_database() if cluster else f"sqlite:///{tmp_path}/store.db"

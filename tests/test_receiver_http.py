@@ -38,6 +38,8 @@ from otlp_doors import (
 from spanreel_collector.receiver.intake import Intake, IntakeLimits
 from spanreel_collector.stores.store import NO_TRACE, Appended, StoreError
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Doors]:

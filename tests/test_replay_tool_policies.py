@@ -17,6 +17,8 @@ from spanreel.replay.verdict import Report, Verdict
 from spanreel.session import Session, write_session
 from wire_server import completion
 
+pytestmark = pytest.mark.slow
+
 ran: list[str] = []
 
 

@@ -26,6 +26,8 @@ from spanreel_collector.stores.store import (
     Summary,
 )
 
+pytestmark = pytest.mark.slow
+
 NewStore = Callable[[], str]
 KINDS = ("sqlite", "postgresql")
 

@@ -66,7 +66,7 @@ class Home:
         return any(form in row for row in rows for form in inside)
 
 
-KINDS = ("sqlite", "postgresql")
+KINDS = ("sqlite", pytest.param("postgresql", marks=pytest.mark.slow))
 
 
 @pytest.fixture(params=KINDS)

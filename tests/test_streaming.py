@@ -25,6 +25,8 @@ from spanreel_collector.unions import Unions
 from test_convert import run
 from test_show import run as show
 
+pytestmark = pytest.mark.slow
+
 DUMPS = sorted((Path(__file__).parent / "golden").glob("*.otlp.jsonl"))
 
 

@@ -18,6 +18,8 @@ from spanreel.session import Session
 from spanreel_collector.convert import convert
 from spanreel_collector.sources.documents import read_line
 
+pytestmark = pytest.mark.slow
+
 Documents = list[dict[str, Any]]
 STRUCTURED = re.compile(
     r"gen_ai\.(input\.messages|output\.messages|system_instructions|tool\.definitions|tool\.call\.\w+)"
