@@ -72,7 +72,12 @@ def service(environment: Mapping[str, str]) -> Iterator[str]:
         yield address
     finally:
         process.send_signal(signal.SIGTERM)
-        process.wait()
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            print("The service did not end within 20 s, and was killed.", file=sys.stderr)
+            process.kill()
+            process.wait()
 
 
 def free_port() -> int:
@@ -147,9 +152,10 @@ def main() -> int:
         said = "All as it should be: PASS unchanged, FAIL with the reason once changed."
         print(said if fine else "Not as it should be.", flush=True)
         if sys.stdin.isatty() and sys.stdout.isatty() and not os.environ.get("CI"):
-            print(f"\nThe session and both replays are at {address}/ (Ctrl-C ends it)", flush=True)
             with contextlib.suppress(KeyboardInterrupt):
-                signal.pause()
+                print(f"\nThe session and both replays are at {address}/ (Ctrl-C ends it)", flush=True)
+                while True:  # not signal.pause, which never hears of a Ctrl-C that comes right before it
+                    time.sleep(0.2)
     return 0 if fine else 1
 
 
