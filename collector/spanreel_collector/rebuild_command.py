@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 
-from spanreel.errors import SettingsError
-from spanreel_collector.commands import FAILED, OK, USAGE, Command
-from spanreel_collector.service_settings import ServiceSettings, add_flags, read_settings
+from spanreel_collector.commands import FAILED, OK, Command
+from spanreel_collector.service_settings import ServiceSettings, add_flags
+from spanreel_collector.with_settings import run_with_settings
 
 _ABOUT = """\
 Make the sessions again that another release of spanreel has made, of the spans that are kept as they came. A session
@@ -23,17 +22,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    try:
-        return _rebuild(read_settings(os.environ, vars(options)))
-    except SettingsError as error:
-        print(f"spanreel: {error}", file=sys.stderr)
-        return USAGE
-    except ModuleNotFoundError as error:
-        print(
-            f"spanreel: rebuild needs more than is installed ({error}): pip install 'spanreel[collector]'",
-            file=sys.stderr,
-        )
-        return FAILED
+    return run_with_settings("rebuild", options, _rebuild)
 
 
 def _rebuild(settings: ServiceSettings) -> int:

@@ -11,8 +11,9 @@ import sys
 from pathlib import Path
 
 from spanreel.errors import SettingsError
-from spanreel_collector.commands import FAILED, OK, USAGE, Command
-from spanreel_collector.service_settings import ServiceSettings, add_flags, default_store, read_settings
+from spanreel_collector.commands import FAILED, OK, Command
+from spanreel_collector.service_settings import ServiceSettings, add_flags, default_store
+from spanreel_collector.with_settings import run_with_settings
 
 _ABOUT = """\
 Receive OpenTelemetry traces and logs of agents (OTLP over HTTP and gRPC), keep them, and serve the sessions made of
@@ -39,19 +40,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    try:
-        settings = read_settings(os.environ, vars(options))
-        make_home(settings.store)
-        return _serve(settings)
-    except SettingsError as error:
-        print(f"spanreel: {error}", file=sys.stderr)
-        return USAGE
-    except ModuleNotFoundError as error:
-        print(
-            f"spanreel: serve needs more than is installed ({error}): pip install 'spanreel[collector]'",
-            file=sys.stderr,
-        )
-        return FAILED
+    return run_with_settings("serve", options, _serve)
 
 
 def _serve(settings: ServiceSettings) -> int:
@@ -67,6 +56,7 @@ def _serve(settings: ServiceSettings) -> int:
         print(f"OTLP/gRPC     {grpc or 'off'}")
         print(f"store         {shown(settings.store)}", flush=True)
 
+    make_home(settings.store)
     configure(settings.log_format, settings.log_level)
     access = read_access(settings.tokens, os.environ, settings.hosts)
     try:
