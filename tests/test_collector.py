@@ -276,6 +276,8 @@ def test_the_file_is_read_by_convert(tmp_path: Path) -> None:
     written = tmp_path / "traces.jsonl"
     with collector(tmp_path, *SETUPS["file"], settings={"COLLECTOR_FILE": str(written)}) as running:
         assert send(running, chat(1, "Hi"), scope=GENAI).status_code == 200
+        # A Collector listens to signals a moment later than to requests: told to end in between, it flushes nothing.
+        wait_until(lambda: written.exists() and written.read_text().endswith("\n"))
         running.stop()
     (session,) = convert_files([str(written)]).sessions
     assert session.runs[0].status == "ok"
