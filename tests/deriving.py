@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from spanreel_collector.derivation import Derivation
 from spanreel_collector.receiver.intake import Intake, Request, take
-from spanreel_collector.retelling import retell
+from spanreel_collector.service.derivation import Derivation
+from spanreel_collector.service.retelling import retell
 from spanreel_collector.stores.opening import open_store
 from spanreel_collector.stores.store import Filter, Signal, Store
 

@@ -9,7 +9,7 @@ from types import ModuleType
 
 from conftest import cases
 from spanreel.session import write_session
-from spanreel_collector.convert import convert_files
+from spanreel_collector.conversion.convert import convert_files
 
 
 def wrong_fields(pattern: str) -> dict[str, str]:

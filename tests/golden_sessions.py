@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from spanreel.session import Session, write_session
-from spanreel_collector.convert import convert_files
+from spanreel_collector.conversion.convert import convert_files
 
 GOLDEN = Path(__file__).parent / "golden"
 

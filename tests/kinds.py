@@ -31,7 +31,7 @@ from recording import recording
 from spanreel.otlp_file import FileExporter
 from spanreel.replay.verdict import Report
 from spanreel.session import Session
-from spanreel_collector.convert import convert_files
+from spanreel_collector.conversion.convert import convert_files
 from wire_server import completion
 
 Tool = Callable[..., Any]

@@ -11,7 +11,7 @@ from spanreel import wire
 from spanreel.conventions import SCOPE
 from spanreel.model import Answer, ModelRecord, Operation, Record, Request, Usage
 from spanreel.session import Run, Session
-from spanreel_collector.convert import Conversion, convert
+from spanreel_collector.conversion.convert import Conversion, convert
 from spanreel_collector.otlp import read_request
 
 Span = dict[str, Any]

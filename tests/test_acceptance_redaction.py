@@ -19,7 +19,7 @@ from spanreel.redaction import make_policy
 from spanreel.replay.report import to_text
 from spanreel.replay.verdict import Report, Verdict
 from spanreel.session import Session, write_session
-from spanreel_collector.convert import convert_files
+from spanreel_collector.conversion.convert import convert_files
 from wire_server import completion
 
 JANE = "jane.doe" + "@example.org"

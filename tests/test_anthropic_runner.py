@@ -23,7 +23,7 @@ from spanreel.errors import ReplayStop
 from spanreel.otlp_file import FileExporter
 from spanreel.replay.verdict import Verdict
 from spanreel.session import Session
-from spanreel_collector.convert import convert_files
+from spanreel_collector.conversion.convert import convert_files
 
 ran: list[str] = []
 ASK: dict[str, Any] = {"model": "claude-sonnet-4-5", "max_tokens": 99}

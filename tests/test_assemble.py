@@ -42,7 +42,7 @@ from spanreel.model import (
     TurnRecord,
 )
 from spanreel.session import Run, Session, read_session, write_session
-from spanreel_collector.convert import convert_files
+from spanreel_collector.conversion.convert import convert_files
 
 WEATHER = [said("user", "Weather?")]
 PARIS = called("get_weather", {"city": "Paris"}, "call_1")

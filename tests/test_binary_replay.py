@@ -19,7 +19,7 @@ from spanreel.errors import ReplayRefused
 from spanreel.replay.verdict import Verdict
 from spanreel.session import Session, write_session
 from spanreel.settings import read_settings
-from spanreel_collector.convert import convert_files
+from spanreel_collector.conversion.convert import convert_files
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
 OTHER = PNG + b"\x00"

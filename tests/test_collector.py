@@ -14,7 +14,7 @@ import yaml
 from otel_collector import FOLDER, TOKEN, Collector, collector, free_port, validate, wait_until
 from otlp_lines import GENAI, called, request, said, span
 from receivers import FOUR_MIB, Received, grpc_receiver, http_receiver
-from spanreel_collector.convert import convert_files
+from spanreel_collector.conversion.convert import convert_files
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("collector")]
 

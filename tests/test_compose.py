@@ -12,7 +12,7 @@ import yaml
 
 from conftest import ROOT
 from spanreel_collector.access import TOKENS
-from spanreel_collector.service_settings import add_flags, read_settings
+from spanreel_collector.service.settings import add_flags, read_settings
 
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 SERVICES: dict[str, Any] = COMPOSE["services"]

@@ -16,11 +16,11 @@ from conftest import ROOT, cases
 from deriving import TENANT, comparable, deriving, documents, open_at, requests_of, send, settle
 from otlp_lines import GENAI, Span, request, said, span
 from spanreel.session import write_session
-from spanreel_collector.convert import convert_files
-from spanreel_collector.derivation import Derivation
-from spanreel_collector.retelling import Job, Told, retell
+from spanreel_collector.conversion.convert import convert_files
+from spanreel_collector.service.derivation import Derivation
+from spanreel_collector.service.retelling import Job, Told, retell
+from spanreel_collector.service.workshop import Closed, Unmade, Workshop
 from spanreel_collector.stores.store import NO_TRACE, Filter, Segment, Store
-from spanreel_collector.workshop import Closed, Unmade, Workshop
 
 pytestmark = pytest.mark.slow
 

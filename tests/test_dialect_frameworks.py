@@ -14,7 +14,7 @@ from golden_sessions import converted_and_agreed
 from otlp_lines import chat, converted, log, only_run, request, said, session, span, span_id
 from spanreel.model import ErrorCategory, Fidelity, Status, ToolKind
 from spanreel.session import Run, Session
-from spanreel_collector.convert import convert_files
+from spanreel_collector.conversion.convert import convert_files
 
 ADK, PYDANTIC_AI, STRANDS, AUTOGEN = "gcp.vertex.agent", "pydantic-ai", "strands.telemetry.tracer", "autogen-core"
 RUNTIME = "autogen SingleThreadedAgentRuntime"

@@ -14,7 +14,7 @@ from golden_sessions import GOLDEN, converted_and_agreed
 from otlp_lines import Span, called, only_run, said, session, span, told
 from spanreel.model import Fidelity, Status, ToolKind
 from spanreel.session import Run, Session
-from spanreel_collector.convert import Conversion, convert, convert_files
+from spanreel_collector.conversion.convert import Conversion, convert, convert_files
 from spanreel_collector.sources.documents import read_line
 
 SCOPE = "@mastra/otel-exporter"

@@ -31,7 +31,7 @@ from otlp_lines import (
 from spanreel import conventions as names
 from spanreel.model import Fidelity, Status, ToolKind
 from spanreel.session import ModelCall, Session, ToolCall, write_session
-from spanreel_collector.convert import convert_files
+from spanreel_collector.conversion.convert import convert_files
 
 GOLDEN = Path(__file__).parent / "golden"
 OPENAI = "openinference.instrumentation.openai"

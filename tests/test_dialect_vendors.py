@@ -15,7 +15,7 @@ from otlp_lines import Span, asks, called, converted, only_run, request, said, s
 from spanreel import conventions as names
 from spanreel.model import Fidelity, Status, ToolKind
 from spanreel.session import Session, ToolCall, write_session
-from spanreel_collector.convert import convert_files
+from spanreel_collector.conversion.convert import convert_files
 
 GOLDEN = Path(__file__).parent / "golden"
 OPENAI = "opentelemetry.instrumentation.openai.v1"

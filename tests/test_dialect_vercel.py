@@ -13,7 +13,7 @@ from golden_sessions import converted_and_agreed
 from otlp_lines import Span, asks, called, converted, only_run, request, said, session, sessions, span, told
 from spanreel.model import Fidelity, Status
 from spanreel.session import ModelCall, Session
-from spanreel_collector.convert import convert_files
+from spanreel_collector.conversion.convert import convert_files
 
 SYSTEM, USER = {"role": "system", "content": "Serve."}, {"role": "user", "content": [{"type": "text", "text": "Soup!"}]}
 ORDER = called("order", {"dish": "soup"}, "call_1")

@@ -33,7 +33,7 @@ from spanreel import conventions as names
 from spanreel.model import Fidelity, ModelRecord, RunRecord, Status, ToolKind, ToolRecord
 from spanreel.session import ModelCall, Session
 from spanreel_collector import dialects
-from spanreel_collector.convert import convert_files
+from spanreel_collector.conversion.convert import convert_files
 from spanreel_collector.dialects import genai
 from spanreel_collector.otlp import read_request
 from spanreel_collector.span import RawSpan

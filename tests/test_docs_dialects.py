@@ -7,11 +7,11 @@ from collections import Counter
 from pathlib import Path
 
 from golden_sessions import GOLDEN
-from spanreel_collector.account import Account
-from spanreel_collector.progress import Progress
+from spanreel_collector.conversion.account import Account
+from spanreel_collector.conversion.progress import Progress
+from spanreel_collector.conversion.spool import Spool
+from spanreel_collector.conversion.streaming import Settings, convert_pieces
 from spanreel_collector.sources.files import read_pieces
-from spanreel_collector.spool import Spool
-from spanreel_collector.streaming import Settings, convert_pieces
 
 PAGE = Path(__file__).parent.parent / "docs" / "dialects.md"
 BEGINS = "<!-- from here on as tests/test_docs_dialects.py writes it -->\n"

@@ -13,7 +13,7 @@ from spanreel.model import Fidelity
 from spanreel.replay.matching import LiveTool, Match, Miss, Reason, match_tool
 from spanreel.replay.recording import Recording
 from spanreel.session import Session
-from spanreel_collector.convert import convert_files
+from spanreel_collector.conversion.convert import convert_files
 
 
 def span(number: int, name: str, parent: int | None = 1, **attributes: Any) -> dict[str, Any]:

@@ -23,8 +23,8 @@ from spanreel.errors import ReplayRefused
 from spanreel.replay.runner import replay
 from spanreel.replay.verdict import Report, Verdict
 from spanreel.session import Session
-from spanreel_collector.convert import convert_files
-from spanreel_collector.eligibility import judge
+from spanreel_collector.conversion.convert import convert_files
+from spanreel_collector.sessions.eligibility import judge
 
 pytestmark = pytest.mark.slow
 

@@ -20,7 +20,7 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogsData
 from opentelemetry.proto.trace.v1.trace_pb2 import Status, TracesData
 
 from otlp_lines import BEGAN, GENAI, TRACE, agent, chat, log, request, said
-from spanreel_collector.convert import convert_files
+from spanreel_collector.conversion.convert import convert_files
 from spanreel_collector.otlp import DEEPEST_VALUE, read_message, read_request
 from spanreel_collector.sources import framing
 from spanreel_collector.sources.files import read_body, read_file

@@ -19,7 +19,7 @@ from spanreel.model import (
     RunRecord,
     ToolRecord,
 )
-from spanreel_collector.histories import chain_deltas
+from spanreel_collector.repair.histories import chain_deltas
 from spanreel_collector.span import Origin, RawSpan
 from spanreel_collector.trace import Placed, Trace
 

@@ -15,9 +15,9 @@ from golden_sessions import GOLDEN, document
 from otlp_lines import asks, called, only_run, said, told
 from spanreel.model import Fidelity, Status
 from spanreel.session import Session, write_session
-from spanreel_collector.commands import CONVERT
-from spanreel_collector.convert import Conversion, convert, convert_files
-from spanreel_collector.kitaru_jsonl import write_line, write_record
+from spanreel_collector.commands.convert import CONVERT
+from spanreel_collector.conversion.convert import Conversion, convert, convert_files
+from spanreel_collector.conversion.kitaru_jsonl import write_line, write_record
 from spanreel_collector.sources.documents import read_line
 
 DUMPS = ("spanreel", "genai", "openinference", "vercel", "vercel_otel", "mastra", "claude_code", "claude_code_logs")

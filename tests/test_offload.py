@@ -15,7 +15,7 @@ import spanreel
 from recording import recording
 from spanreel import offloading, testing
 from spanreel.settings import Settings
-from spanreel_collector.convert import convert_files
+from spanreel_collector.conversion.convert import convert_files
 
 QUESTION = "word " * 1000
 

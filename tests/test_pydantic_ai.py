@@ -41,7 +41,7 @@ from spanreel.model import ErrorCategory, Status
 from spanreel.otlp_file import FileExporter
 from spanreel.replay.verdict import Report, Verdict
 from spanreel.session import Session
-from spanreel_collector.convert import convert_files
+from spanreel_collector.conversion.convert import convert_files
 
 ran: list[str] = []
 

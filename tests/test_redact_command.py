@@ -21,8 +21,8 @@ from spanreel.presets import DEFAULT
 from spanreel.redaction import make_policy
 from spanreel.rules import Form, Rule
 from spanreel.session import load_sessions, write_session
-from spanreel_collector.convert import convert_files
-from spanreel_collector.redact_sessions import redact_session
+from spanreel_collector.conversion.convert import convert_files
+from spanreel_collector.redaction.sessions import redact_session
 from wire_server import completion
 
 JANE = "jane.doe" + "@example.org"

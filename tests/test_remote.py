@@ -17,7 +17,7 @@ import pytest
 
 from otlp_lines import BEGAN, SECOND, TRACE, span_id
 from spanreel.session import load_sessions
-from spanreel_collector.convert import Conversion, convert, convert_files
+from spanreel_collector.conversion.convert import Conversion, convert, convert_files
 from spanreel_collector.sources import fetching
 from spanreel_collector.sources.files import read_piece
 from spanreel_collector.sources.remote import Wanted, fetch_pieces

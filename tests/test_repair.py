@@ -41,7 +41,7 @@ from spanreel.model import (
     Usage,
 )
 from spanreel.session import Run
-from spanreel_collector.convert import convert_files
+from spanreel_collector.conversion.convert import convert_files
 
 HI = [said("user", "Hi")]
 HO = said("assistant", "Ho")

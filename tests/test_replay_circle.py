@@ -20,7 +20,7 @@ from spanreel.model import Request
 from spanreel.replay.runner import replay
 from spanreel.replay.verdict import Report, Verdict
 from spanreel.session import Session
-from spanreel_collector.convert import convert_files
+from spanreel_collector.conversion.convert import convert_files
 
 RAN: list[str] = []
 

@@ -11,7 +11,7 @@ import pytest
 
 from conftest import cases
 from spanreel.model import Status
-from spanreel_collector.convert import Conversion, convert_files
+from spanreel_collector.conversion.convert import Conversion, convert_files
 from spanreel_collector.sources.files import read_file
 from spanreel_collector.span import Fault, RawSpan
 

@@ -10,7 +10,7 @@ import pytest
 from conftest import ROOT
 from spanreel.errors import SettingsError
 from spanreel_collector.api.moments import read_moment, write_moment
-from spanreel_collector.service_settings import MIB, ServiceSettings, read_settings, variable_of
+from spanreel_collector.service.settings import MIB, ServiceSettings, read_settings, variable_of
 
 SECOND = 1_000_000_000
 

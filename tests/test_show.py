@@ -25,8 +25,8 @@ from spanreel.model import (
     Usage,
 )
 from spanreel.session import load_sessions, read_session, write_session
-from spanreel_collector.commands import SHOW
-from spanreel_collector.show import Look, show_session
+from spanreel_collector.commands.show import SHOW
+from spanreel_collector.show.session import Look, show_session
 
 GOLDEN = Path(__file__).parent / "golden"
 

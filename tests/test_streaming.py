@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from otlp_lines import GENAI, agent, chat, line, log, said, span, tool
 from spanreel import conventions as names
 from spanreel.session import Session, load_sessions, read_session, write_session
-from spanreel_collector.convert import convert_files
-from spanreel_collector.eligibility import Outcome, forecast, judge_run
-from spanreel_collector.growth import grow
-from spanreel_collector.progress import Progress
-from spanreel_collector.unions import Unions
+from spanreel_collector.conversion.convert import convert_files
+from spanreel_collector.conversion.growth import grow
+from spanreel_collector.conversion.progress import Progress
+from spanreel_collector.conversion.unions import Unions
+from spanreel_collector.sessions.eligibility import Outcome, forecast, judge_run
 from test_convert import run
 from test_show import run as show
 
@@ -267,7 +267,7 @@ class Terminal(io.StringIO):
 
 
 def test_progress_is_for_terminals_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spanreel_collector.progress._EVERY", 0.0)
+    monkeypatch.setattr("spanreel_collector.conversion.progress._EVERY", 0.0)
     for stream, seen in ((Terminal(), True), (io.StringIO(), False)):
         with Progress(stream) as progress:
             progress.begin("reading", 100)

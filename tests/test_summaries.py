@@ -5,9 +5,9 @@ from __future__ import annotations
 from conftest import ROOT
 from spanreel import load_sessions
 from spanreel.session import Message, Session
+from spanreel_collector.service.summaries import MOST_TEXT, searchable, summarise
 from spanreel_collector.sources.times import nanoseconds
 from spanreel_collector.stores.store import Summary
-from spanreel_collector.summaries import MOST_TEXT, searchable, summarise
 
 GOLDEN = ROOT / "tests" / "golden"
 

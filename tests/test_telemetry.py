@@ -11,7 +11,7 @@ import pytest
 from otel_collector import wait_until
 from receivers import http_receiver
 from served import READ_TOKEN, served
-from spanreel_collector.telemetry import Telemetry, exports
+from spanreel_collector.service.telemetry import Telemetry, exports
 
 OWN = [("127.0.0.1", 4318), ("127.0.0.1", 4317)]
 

@@ -15,7 +15,7 @@ import pytest
 
 from golden_sessions import GOLDEN, document
 from spanreel.session import Session
-from spanreel_collector.convert import convert
+from spanreel_collector.conversion.convert import convert
 from spanreel_collector.sources.documents import read_line
 
 pytestmark = pytest.mark.slow

@@ -22,7 +22,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 import spanreel
 from spanreel import testing
 from spanreel.otlp_file import FileExporter
-from spanreel_collector.convert import convert_files
+from spanreel_collector.conversion.convert import convert_files
 
 HOLD = 25.0
 """Milliseconds that the server waits between chunks."""

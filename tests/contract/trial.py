@@ -21,7 +21,7 @@ from spanreel import testing
 from spanreel.replay.verdict import Report
 from spanreel.session import Session
 from spanreel.settings import read_settings
-from spanreel_collector.convert import convert_files
+from spanreel_collector.conversion.convert import convert_files
 
 
 @dataclass(frozen=True, slots=True)

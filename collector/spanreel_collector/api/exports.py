@@ -15,7 +15,7 @@ from fastapi.responses import StreamingResponse
 from spanreel.session import read_session
 from spanreel_collector.api.problems import no_session
 from spanreel_collector.api.serving import InStore, Tenant
-from spanreel_collector.kitaru_jsonl import write_line
+from spanreel_collector.conversion.kitaru_jsonl import write_line
 from spanreel_collector.otlp import write_json
 from spanreel_collector.stores.store import Segment, Signal, Store
 

@@ -27,7 +27,7 @@ from spanreel_collector.api.moments import read_moment, write_moment
 from spanreel_collector.api.problems import Problem, no_session
 from spanreel_collector.api.serving import InStore, Tenant
 from spanreel_collector.comparison import compare
-from spanreel_collector.eligibility import forecast, judge_run
+from spanreel_collector.sessions.eligibility import forecast, judge_run
 from spanreel_collector.stores.store import Filter, Order, Store, Summary
 
 router = APIRouter(tags=["sessions"])

@@ -6,7 +6,7 @@ from spanreel.policy import Policy
 from spanreel_collector.otlp.items import Kept
 from spanreel_collector.otlp.parts import Apart
 from spanreel_collector.otlp.rewriting import rewrite
-from spanreel_collector.redact_traces import redact_request
+from spanreel_collector.redaction.traces import redact_request
 
 
 def redact_apart(apart: Apart, signal: Kept, policy: Policy) -> Apart:

@@ -1,0 +1,1 @@
+"""The commands that work on what was collected, one file each."""

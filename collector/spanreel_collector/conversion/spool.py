@@ -1,0 +1,295 @@
+"""What was exported, set aside in temporary files until all of it is there, and given out by what may be a session.
+
+Memory does not grow with what is set aside: the bytes lie in a file, their places in a private SQLite database beside
+it, which sorts on disk. Nobody else can open them, and they end with the spool.
+"""
+
+from __future__ import annotations
+
+import pickle
+import sqlite3
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+from spanreel_collector.conversion.packing import Packed
+from spanreel_collector.conversion.unions import Unions
+
+_TABLES = """
+CREATE TABLE segment(trace BLOB, start INTEGER, first INTEGER, offset INTEGER, length INTEGER);
+CREATE TABLE key(trace BLOB, name BLOB, PRIMARY KEY(trace, name)) WITHOUT ROWID;
+CREATE TABLE same(name BLOB PRIMARY KEY, chief BLOB) WITHOUT ROWID;
+CREATE TABLE link(trace BLOB, other BLOB, PRIMARY KEY(trace, other)) WITHOUT ROWID;
+CREATE TABLE moved(trace BLOB PRIMARY KEY, chief BLOB) WITHOUT ROWID;
+CREATE TABLE part(number INTEGER PRIMARY KEY, rest BLOB);
+CREATE TABLE member(part INTEGER, cluster BLOB);
+CREATE TABLE document(part INTEGER, start INTEGER, arrival INTEGER, kind TEXT, value BLOB, id TEXT, runs INTEGER,
+    offset INTEGER, length INTEGER);
+CREATE TABLE tail(name BLOB, part INTEGER);
+CREATE TABLE head(name BLOB, part INTEGER);
+"""
+# Traces that are one are read as one: under the least of their names.
+_MERGE = """
+INSERT OR IGNORE INTO key SELECT moved.chief, key.name FROM key JOIN moved USING(trace);
+DELETE FROM key WHERE trace IN (SELECT trace FROM moved WHERE trace <> chief);
+UPDATE segment SET trace = (SELECT chief FROM moved WHERE moved.trace = segment.trace)
+    WHERE trace IN (SELECT trace FROM moved);
+"""
+# By conversation, else by trace; the traces of one by start, those that have none as they came.
+_SETTLE = """
+CREATE TABLE home AS SELECT key.trace AS trace, MIN(COALESCE(same.chief, key.name)) AS cluster
+    FROM key LEFT JOIN same ON same.name = key.name GROUP BY key.trace;
+CREATE UNIQUE INDEX home_trace ON home(trace);
+CREATE TABLE trace AS SELECT trace, MIN(NULLIF(start, 0)) AS start, MIN(first) AS first FROM segment GROUP BY trace;
+CREATE UNIQUE INDEX trace_trace ON trace(trace);
+CREATE TABLE placed AS
+    SELECT COALESCE(CAST('c' AS BLOB) || home.cluster, CAST('t' AS BLOB) || segment.trace) AS cluster,
+        segment.trace AS trace, segment.first AS first, segment.offset AS offset, segment.length AS length
+    FROM segment JOIN trace ON trace.trace = segment.trace LEFT JOIN home ON home.trace = segment.trace
+    ORDER BY 1, trace.start, CASE WHEN trace.start IS NULL THEN trace.first END, segment.trace, segment.first;
+"""
+_CONTINUED = """
+SELECT DISTINCT tail.part, head.part FROM tail JOIN head ON head.name = tail.name WHERE tail.part <> head.part
+UNION
+SELECT one.part, other.part FROM document AS one JOIN document AS other
+    ON one.kind = other.kind AND one.value = other.value WHERE one.part < other.part
+"""
+
+_AHEAD = 1024 * 1024
+"""Bytes of segments, which are small, that are written at a time."""
+_LAST = 2**63 - 1
+"""The greatest number of SQLite; OTLP's times go on to the year 2554."""
+
+Place = tuple[int, int, int]
+"""A segment in the file: the arrival of its batch's first span, offset and length."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Traces that may share sessions, in the order of their start, each with the places of its segments."""
+
+    names: tuple[bytes, ...]
+    traces: tuple[tuple[str, tuple[Place, ...]], ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes of all segments."""
+        return sum(length for _, places in self.traces for _, _, length in places)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A session's text and what it is ordered and found by."""
+
+    start: int
+    arrival: int
+    kind: str
+    value: str
+    id: str
+    runs: int
+    text: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one cluster became: documents, the rest of its account, and the ends of loops that others may go on with."""
+
+    names: tuple[bytes, ...]
+    documents: tuple[Document, ...]
+    rest: Any
+    heads: frozenset[bytes] = frozenset()
+    tails: frozenset[bytes] = frozenset()
+
+
+class Spool:
+    """A life in three stages: packed batches in, clusters out and parts of them in, documents out."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="spanreel-")
+        self.path = str(Path(self._folder.name) / "segments")
+        self._segments = Path(self.path).open("w+b", _AHEAD)  # noqa: SIM115 - closed by close
+        self._reading = Path(self.path).open("rb", 0)  # noqa: SIM115 - the same; segments are read whole, one by one
+        self._texts = (Path(self._folder.name) / "documents").open("w+b")
+        self._index = sqlite3.connect(Path(self._folder.name) / "index", isolation_level=None)
+        for setting in ("journal_mode=OFF", "synchronous=OFF", "locking_mode=EXCLUSIVE", "cache_size=-8000"):
+            self._index.execute(f"PRAGMA {setting}")
+        self._index.execute("PRAGMA temp_store=FILE")
+        self._index.executescript(_TABLES)
+        self._index.execute("BEGIN")
+        self._written = self._arrived = 0
+        self.size = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Remove all of it."""
+        self._index.close()
+        self._segments.close()
+        self._reading.close()
+        self._texts.close()
+        self._folder.cleanup()
+
+    def add(self, packed: Packed) -> None:
+        """Set a batch aside."""
+        rows, keys, links = [], [], []
+        for segment in packed.segments:
+            trace = _bytes(segment.trace)
+            rows.append((trace, min(segment.start, _LAST), self._arrived, self.size, len(segment.data)))
+            keys += [(trace, _bytes(name)) for name in sorted(segment.keys)]
+            links += [(trace, _bytes(other)) for other in sorted(segment.linked)]
+            self._segments.write(segment.data)
+            self.size += len(segment.data)
+        self._arrived += packed.spans
+        self._index.executemany("INSERT INTO segment VALUES (?, ?, ?, ?, ?)", rows)
+        self._index.executemany("INSERT OR IGNORE INTO key VALUES (?, ?)", keys)
+        self._index.executemany("INSERT OR IGNORE INTO link VALUES (?, ?)", links)
+
+    # -- clusters ----------------------------------------------------------------------------------------------------
+
+    def clusters(self) -> Iterator[Cluster]:
+        """All that was set aside, once; adding ends here."""
+        self._segments.flush()
+        self._join_traces()
+        self._join_keys()
+        self._index.executescript(_SETTLE)
+        self._index.execute("BEGIN")
+        yield from _clusters(self._index.execute("SELECT * FROM placed ORDER BY rowid"))
+
+    def _join_traces(self) -> None:
+        """Traces that links join are one; a chief that is not here gives its name all the same."""
+        unions = Unions[bytes]()
+        for one, other in self._index.execute("SELECT trace, other FROM link"):
+            unions.join(one, other)
+        pairs = unions.pairs()
+        if pairs:
+            self._index.executemany("INSERT INTO moved VALUES (?, ?)", pairs)
+            self._index.execute("COMMIT")
+            self._index.executescript(_MERGE)
+            self._index.execute("BEGIN")
+
+    def _join_keys(self) -> None:
+        """Names that one trace holds several of are of one cluster: the first of them is chief of all."""
+        several = (
+            "SELECT trace, name FROM key WHERE trace IN (SELECT trace FROM key GROUP BY trace HAVING COUNT(*) > 1)"
+        )
+        unions = Unions[bytes]()
+        last: tuple[bytes, bytes] | None = None
+        for trace, name in self._index.execute(f"{several} ORDER BY trace, name"):
+            if last is not None and last[0] == trace:
+                unions.join(last[1], name)
+            last = (trace, name)
+        self._index.executemany("INSERT INTO same VALUES (?, ?)", unions.pairs())
+
+    def read(self, place: Place) -> tuple[int, bytes]:
+        """A segment, with the arrival of its batch's first span."""
+        return read_segment(self._reading, place)
+
+    # -- parts -------------------------------------------------------------------------------------------------------
+
+    def keep(self, part: Part, number: int | None = None) -> None:
+        """Keep what a cluster became, as the part of this number, else as the next."""
+        rest = pickle.dumps(part.rest)
+        cursor = self._index.execute("INSERT INTO part VALUES (?, ?)", (number, rest))
+        number = cursor.lastrowid
+        self._index.executemany("INSERT INTO member VALUES (?, ?)", ((number, name) for name in part.names))
+        for document in part.documents:
+            named = (document.kind, _bytes(document.value), document.id, document.runs)
+            row = (number, min(document.start, _LAST), document.arrival, *named, self._written, len(document.text))
+            self._index.execute("INSERT INTO document VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+            self._texts.write(document.text)
+            self._written += len(document.text)
+        self._index.executemany("INSERT INTO head VALUES (?, ?)", ((name, number) for name in part.heads))
+        self._index.executemany("INSERT INTO tail VALUES (?, ?)", ((name, number) for name in part.tails))
+
+    def rejoined(self) -> Iterator[tuple[int, Cluster]]:
+        """Clusters made of those whose parts belong together, as only their content told; the parts are forgotten.
+
+        Each comes with the number that what it becomes is to be kept as.
+        """
+        self._index.executescript("CREATE INDEX head_name ON head(name); CREATE INDEX document_key ON document(value);")
+        unions = Unions[int]()
+        for one, other in self._index.execute(_CONTINUED):
+            unions.join(one, other)
+        together: dict[int, list[int]] = defaultdict(list)
+        for number, chief in unions.pairs():
+            together[chief].append(number)
+        if together:
+            self._index.executescript(
+                "CREATE INDEX member_part ON member(part); CREATE INDEX placed_cluster ON placed(cluster);"
+            )
+        for chief, numbers in sorted(together.items()):
+            yield chief, self._forget(numbers)
+
+    def _forget(self, numbers: Sequence[int]) -> Cluster:
+        self._index.execute("CREATE TEMP TABLE gone(part INTEGER PRIMARY KEY)")
+        self._index.executemany("INSERT INTO gone VALUES (?)", ((number,) for number in numbers))
+        rows = self._index.execute(
+            "SELECT placed.* FROM placed JOIN member USING(cluster) JOIN gone USING(part) ORDER BY placed.rowid"
+        )
+        found = list(_clusters(rows))
+        for table, column in (("part", "number"), ("document", "part")):
+            self._index.execute(f"DELETE FROM {table} WHERE {column} IN (SELECT part FROM gone)")  # noqa: S608 - ours
+        self._index.execute("DROP TABLE gone")
+        return Cluster(
+            tuple(name for cluster in found for name in cluster.names),
+            tuple(trace for cluster in found for trace in cluster.traces),
+        )
+
+    # -- documents ---------------------------------------------------------------------------------------------------
+
+    def rests(self) -> Iterator[Any]:
+        """What was kept beside the documents, part by part."""
+        for (rest,) in self._index.execute("SELECT rest FROM part ORDER BY number"):
+            yield pickle.loads(rest)  # noqa: S301 - as in packing: only `keep` wrote it
+
+    def count(self) -> tuple[int, int]:
+        """How many documents there are, and how many runs in them."""
+        documents, runs = self._index.execute("SELECT COUNT(*), COALESCE(SUM(runs), 0) FROM document").fetchone()
+        return int(documents), int(runs)
+
+    def documents(self) -> Iterator[tuple[str, bytes]]:
+        """All documents, oldest first: the session's id and the text."""
+        self._texts.flush()
+        ordered = "SELECT id, offset, length FROM document ORDER BY start, arrival, kind, value"
+        for identity, offset, length in self._index.execute(ordered):
+            self._texts.seek(offset)
+            yield identity, self._texts.read(length)
+
+
+def read_segment(file: IO[bytes], place: Place) -> tuple[int, bytes]:
+    """A segment of a spool's file, with the arrival of its batch's first span."""
+    first, offset, length = place
+    file.seek(offset)
+    return first, file.read(length)
+
+
+def _clusters(rows: Iterable[tuple[bytes, bytes, int, int, int]]) -> Iterator[Cluster]:
+    name: bytes | None = None
+    traces: dict[bytes, list[Place]] = {}
+    for cluster, trace, first, offset, length in rows:
+        if name is not None and cluster != name:
+            yield _cluster(name, traces)
+            traces = {}
+        name = cluster
+        traces.setdefault(trace, []).append((first, offset, length))
+    if name is not None:
+        yield _cluster(name, traces)
+
+
+def _cluster(name: bytes, traces: dict[bytes, list[Place]]) -> Cluster:
+    return Cluster((name,), tuple((trace.decode("utf-8"), tuple(places)) for trace, places in traces.items()))
+
+
+def _bytes(text: str) -> bytes:
+    """Text as SQLite takes it whatever is in it: half a surrogate pair, NUL."""
+    return text.encode("utf-8", "surrogatepass")

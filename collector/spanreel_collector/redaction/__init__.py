@@ -1,0 +1,1 @@
+"""A policy applied to what was exported or converted before."""

@@ -1,0 +1,152 @@
+"""What a model was told before: histories that writers left out of later requests, put together again."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+
+from spanreel.model import Fidelity, Json, Message, ModelRecord, ToolRecord
+from spanreel_collector.sessions.requests import join, read_requests
+from spanreel_collector.trace import Forest, Placed, Trace
+
+_GRAVITY = (Fidelity.WHOLE, Fidelity.RECONSTRUCTED, Fidelity.REDACTED, Fidelity.TRUNCATED, Fidelity.ABSENT)
+
+
+def chain_deltas(trace: Trace) -> Trace:
+    """A call that says only what is new gets what was said before: its run's last call, the answer, tools' results."""
+    if not any(isinstance(placed.record, ModelRecord) and placed.record.continues for placed in trace):
+        return trace
+    forest = Forest(trace)
+    tools: dict[str | None, list[Placed]] = defaultdict(list)
+    for placed in trace:
+        if isinstance(placed.record, ToolRecord):
+            tools[_holder(forest, placed)].append(placed)
+    before: dict[str | None, Placed] = {}
+    chained = []
+    for placed in trace:
+        record = placed.record
+        if isinstance(record, ModelRecord) and record.request.operation.opens_turn:
+            holder = _holder(forest, placed)
+            if record.continues:
+                whole = _continued(record, before.get(holder), tools[holder])
+                placed = replace(placed, record=whole)  # noqa: PLW2901 the same, made whole
+            before[holder] = placed
+        chained.append(placed)
+    return tuple(chained)
+
+
+def complete_answers(trace: Trace) -> Trace:
+    """An answer told without the tool calls that it asked for gets them from the next request, which repeats it."""
+    if not any(_tells_words_alone(placed) for placed in trace):
+        return trace
+    forest = Forest(trace)
+    before: dict[str | None, Placed] = {}
+    whole: dict[str, Placed] = {}
+    for placed in trace:
+        if not isinstance(placed.record, ModelRecord) or not placed.record.request.operation.opens_turn:
+            continue
+        holder = _holder(forest, placed)
+        known = before.get(holder)
+        if known is not None and _tells_words_alone(known):
+            whole[known.id] = _completed(known, placed.record)
+        before[holder] = placed
+    return tuple(whole.get(placed.id, placed) for placed in trace)
+
+
+def _tells_words_alone(placed: Placed) -> bool:
+    record = placed.record
+    if not isinstance(record, ModelRecord) or record.answer is None or record.call_id is not None:
+        return False
+    messages = record.answer.messages
+    return len(messages) == 1 and bool(messages[0]["parts"]) and not _asks(messages[0])
+
+
+def _asks(message: Message) -> bool:
+    return any(part.get("type") == "tool_call" for part in message.get("parts", ()))
+
+
+def _completed(placed: Placed, after: ModelRecord) -> Placed:
+    record = placed.record
+    assert isinstance(record, ModelRecord)
+    assert record.answer is not None
+    asked, (said,) = record.request.messages, record.answer.messages
+    repeated = after.request.messages[len(asked)] if len(after.request.messages) > len(asked) else {}
+    words = [part for part in repeated.get("parts", ()) if part.get("type") != "tool_call"]
+    if not asked or after.request.messages[: len(asked)] != asked or repeated.get("role") != "assistant":
+        return placed
+    if not _asks(repeated) or words != said["parts"]:
+        return placed
+    answer = replace(record.answer, messages=({**said, "parts": repeated["parts"]},))
+    fidelity = {**record.fidelity, "output": Fidelity.RECONSTRUCTED}
+    return replace(placed, record=replace(record, answer=answer, fidelity=fidelity))
+
+
+def _holder(forest: Forest, placed: Placed) -> str | None:
+    holder = forest.holder(placed)
+    return holder.id if holder is not None else None
+
+
+def _continued(record: ModelRecord, before: Placed | None, tools: list[Placed]) -> ModelRecord:
+    new = record.request.messages
+    earlier = before.record if before is not None else None
+    if before is None or not isinstance(earlier, ModelRecord):
+        return record
+    if new and earlier.request.messages[: len(new)] == new:
+        new = ()  # the beginning, told again
+    if not earlier.request.messages:
+        # What came before is not known: what is new is a part only.
+        return replace(record, fidelity={**record.fidelity, "input": Fidelity.TRUNCATED}) if new else record
+    answers, state = _results(before, tools, new)
+    answered = tuple(_bare(message) for message in (earlier.answer.messages[:1] if earlier.answer else ()))
+    answered = tuple(message for message in answered if message["parts"])
+    messages = (*earlier.request.messages, *answered, *answers, *new)
+    told = [earlier.fidelity.get("input"), earlier.fidelity.get("output")]
+    if new:
+        told.append(record.fidelity.get("input"))
+    request = replace(
+        record.request,
+        messages=messages,
+        instructions=record.request.instructions or earlier.request.instructions,
+        tools=record.request.tools or earlier.request.tools,
+    )
+    return replace(record, request=request, fidelity={**record.fidelity, "input": _gravest(state, *told)})
+
+
+def _results(before: Placed, tools: list[Placed], new: tuple[Message, ...]) -> tuple[tuple[Message, ...], Fidelity]:
+    """What the tools that the call before asked for gave, as messages, and how it is known.
+
+    What the new messages say themselves is not said again.
+    """
+    asked = read_requests([before])
+    told = {part.get("id") for message in new for part in message.get("parts", ()) if "response" in part}
+    joined = join(tools, asked, [before])
+    by_request = {request: tool for tool in tools if (request := joined.get(tool.id)) is not None}
+    parts: list[dict[str, Json]] = []
+    state = Fidelity.RECONSTRUCTED
+    for request in asked:
+        if request.call_id is not None and request.call_id in told:
+            continue
+        tool = by_request.get(request)
+        record = tool.record if tool is not None else None
+        lost = record.fidelity.get("result") is Fidelity.ABSENT if isinstance(record, ToolRecord) else True
+        if not isinstance(record, ToolRecord) or (lost and record.error is None):
+            state = Fidelity.TRUNCATED
+            continue
+        response = record.result
+        if record.error is not None and response is None:
+            response = record.error.message or record.error.type
+        else:
+            state = _gravest(state, record.fidelity.get("result"))
+        parts.append({"type": "tool_call_response", "id": request.call_id, "response": response})
+    return ({"role": "tool", "parts": parts},) if parts else (), state
+
+
+def _gravest(*states: Fidelity | None) -> Fidelity:
+    """How a history is known of which parts are known so; one that lacks a part is not absent as a whole."""
+    worst = max((state for state in states if state is not None), key=_GRAVITY.index, default=Fidelity.RECONSTRUCTED)
+    return Fidelity.TRUNCATED if worst is Fidelity.ABSENT else worst
+
+
+def _bare(message: Message) -> Message:
+    """An answer as the next request repeats it."""
+    return {key: value for key, value in message.items() if key != "finish_reason"}

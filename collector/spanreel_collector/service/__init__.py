@@ -1,0 +1,1 @@
+"""`spanreel serve`: the process that keeps spans, and makes sessions of them as they come."""

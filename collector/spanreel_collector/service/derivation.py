@@ -1,0 +1,283 @@
+"""Sessions out of segments: traces that have gone quiet are read, with those they share sessions with, and saved.
+
+Converting them is `retelling`'s, where that happens `workshop`'s, keeping them the store's.
+"""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import spanreel
+from spanreel_collector.service.relations import part, related
+from spanreel_collector.service.retelling import Group, Job, Told, write_segment
+from spanreel_collector.service.workshop import Closed, Died, Unmade
+from spanreel_collector.span import Fault
+from spanreel_collector.stores.store import NO_TRACE, Conflict, Derived, Pending, Refusal, Store, StoreError
+
+READER = spanreel.__version__
+"""The release that reads, as stores note it."""
+
+_SECOND = 1_000_000_000
+_CLAIMED = 400
+"""Traces that are taken at a time."""
+_HANDFUL = 64 * 1024 * 1024
+"""Bytes of segments (as they came) that are worked on together; one conversation may be larger."""
+_ROUNDS = 10
+"""How often traces are read again, since more turned out to belong to them, or others saved in between."""
+_REMEMBERED = 10_000
+_REST = 9.0
+"""A conversation that took so long that it must rest does so for this many times as long."""
+
+_log = logging.getLogger("spanreel.derivation")
+
+Make = Callable[[Job], Told]
+Publish = Callable[[str, str, int], None]
+"""Told of a session that is new or changed: tenant, id, revision."""
+
+
+@dataclass(eq=False, slots=True)
+class Progress:
+    """What was done so far, for metrics; ``behind`` is how many seconds the oldest quiet trace has waited."""
+
+    traces: int = 0
+    sessions: int = 0
+    failed: int = 0
+    seconds: float = 0.0
+    behind: float = 0.0
+
+
+@dataclass(eq=False, slots=True)
+class Derivation:
+    """A store's pending traces become sessions, in steps.
+
+    Nobody else takes a claimed trace for ``claim_seconds``; a service that was killed leaves them for so long.
+    What took longer than ``dear_seconds`` rests.
+    """
+
+    store: Store
+    make: Make
+    publish: Publish
+    quiet_seconds: float = 2.0
+    reader: str = READER
+    progress: Progress = field(default_factory=Progress)
+    claim_seconds: float = 30.0
+    dear_seconds: float = 3.0
+    _resting: dict[bytes, float] = field(default_factory=dict)
+    _noted: OrderedDict[Refusal, None] = field(default_factory=OrderedDict)
+
+    def run(self, stop: threading.Event) -> None:
+        """Work until told to stop; what cannot be done now is tried again."""
+        pause = min(0.25, max(0.02, self.quiet_seconds / 4))
+        while not stop.is_set():
+            try:
+                done = self.step(stop)
+            except Closed:
+                return
+            except StoreError as error:
+                _log.warning("sessions are not made while the store cannot be used: %s", error)
+                stop.wait(2.0)
+                continue
+            except Exception:  # noqa: BLE001 - a fault of ours must not end what everything waits for
+                _log.exception("making sessions failed; it goes on")
+                stop.wait(2.0)
+                continue
+            if not done:
+                self.progress.behind = 0.0
+                stop.wait(pause)
+
+    def step(self, stop: threading.Event | None = None) -> int:
+        """Make the sessions of traces that are quiet now; returns how many traces there were."""
+        now = time.time_ns()
+        claimed = self.store.claim(
+            now - int(self.quiet_seconds * _SECOND), now + int(self.claim_seconds * _SECOND), _CLAIMED
+        )
+        if claimed:
+            quiet_since = min(pending.last for pending in claimed) + int(self.quiet_seconds * _SECOND)
+            self.progress.behind = max(0.0, (now - quiet_since) / _SECOND)
+        done = False
+        try:
+            done = self._derive_claimed(claimed, stop)
+        finally:
+            if not done:
+                with suppress(StoreError):  # then they wait until the claim ends
+                    self.store.release(claimed)
+        return len(claimed)
+
+    def _derive_claimed(self, claimed: Iterable[Pending], stop: threading.Event | None) -> bool:
+        """Whether there was time for all of them."""
+        for tenant, marks in _by_tenant(claimed).items():
+            if stop is not None and stop.is_set():
+                return False
+            if (loose := marks.pop(NO_TRACE, None)) is not None:
+                # Log records of no trace and no known dialect: ever more of them, and no session is made of them.
+                self._save(tenant, [_nothing({NO_TRACE})], {NO_TRACE: loose})
+            if marks:
+                self.derive(tenant, marks)
+        return True
+
+    def rebuild(self, told: Callable[[int], None]) -> int:
+        """Make the sessions again that another release read; returns how many traces it had read."""
+        done = 0
+        last: tuple[tuple[str, bytes], ...] = ()
+        while (behind := self.store.behind(self.reader, _CLAIMED)) and behind != last:
+            last = behind
+            tenants: dict[str, dict[bytes, int]] = {}
+            for tenant, trace in behind:
+                tenants.setdefault(tenant, {})[trace] = 0
+            for tenant, marks in tenants.items():
+                self._resting.clear()
+                self.derive(tenant, marks)
+            done += len(behind)
+            told(done)
+        return done
+
+    def derive(self, tenant: str, marks: Mapping[bytes, int], *, again: bool = False) -> None:
+        """Make the sessions of these traces. Those on which it fails are noted as refused, and left out.
+
+        ``again`` says that the process died at these once already.
+        """
+        began = time.monotonic()
+        try:
+            self._derive(tenant, dict(marks))
+        except (Unmade, TooMuch) as error:
+            if len(marks) > 1:
+                # Which of them it is, the halves tell.
+                traces = list(marks)
+                for half in (traces[: len(traces) // 2], traces[len(traces) // 2 :]):
+                    self.derive(tenant, {trace: marks[trace] for trace in half})
+            elif isinstance(error, Died) and not again:
+                # It may have been killed for the memory that others take; one that kills it does so again.
+                self.derive(tenant, marks, again=True)
+            else:
+                self._give_up(tenant, marks, str(error))
+        finally:
+            self.progress.seconds += time.monotonic() - began
+
+    def _derive(self, tenant: str, marks: dict[bytes, int]) -> None:
+        wanted = self._awake(self._known(tenant, marks))
+        alone = len(marks) == 1
+        for _ in range(_ROUNDS):
+            if not wanted:
+                return
+            began = time.monotonic()
+            read, told = self._read(tenant, wanted, alone=alone)
+            self._note(tenant, told.faults)
+            closed, opened = part(self.store, tenant, told.groups, wanted)
+            # Of a trace that was erased meanwhile nothing is left to read, and nothing is to wait for.
+            closed.append(_nothing({trace for trace in marks if trace in wanted and trace not in read}))
+            if self._save(tenant, closed, {**marks, **read}):
+                self._rest(closed, (time.monotonic() - began) / max(1, len(wanted)))
+            else:
+                opened += [group.traces for group in closed]
+            wanted = self._awake(opened)
+            marks = {trace: mark for trace, mark in marks.items() if trace in wanted}
+        raise Unmade(f"more traces kept joining it, or others saved it, {_ROUNDS} times in a row")
+
+    def _known(self, tenant: str, marks: Iterable[bytes]) -> Iterator[frozenset[bytes]]:
+        """What is known to belong to each; together where nothing rests, which costs less."""
+        traces = [frozenset({trace}) for trace in marks] if self._resting else [frozenset(marks)]
+        return (related(self.store, tenant, some, self.store.names(tenant, some)) for some in traces)
+
+    def _rest(self, groups: Iterable[Group], cost: float) -> None:
+        """Leave what was dear alone for some time, or one endless conversation would leave none for the others.
+
+        ``cost`` is how many seconds each of its traces took.
+        """
+        now = time.monotonic()
+        self._resting = {trace: until for trace, until in self._resting.items() if until > now}
+        for group in groups:
+            if (took := cost * len(group.names)) > self.dear_seconds:
+                self._resting |= dict.fromkeys(group.names, now + _REST * took)
+
+    def _awake(self, together: Iterable[frozenset[bytes]]) -> frozenset[bytes]:
+        """All traces of these but of those that rest: they are looked at again when the claim on them ends."""
+        now = time.monotonic()
+        resting = {trace for trace, until in self._resting.items() if until > now}
+        return frozenset[bytes]().union(*(traces for traces in together if not traces & resting))
+
+    def _read(self, tenant: str, wanted: frozenset[bytes], *, alone: bool) -> tuple[dict[bytes, int], Told]:
+        """What these traces become, and up to which mark each was read."""
+        marks: dict[bytes, int] = {}
+        size = 0
+        with tempfile.TemporaryDirectory(prefix="spanreel-") as folder:
+            path = Path(folder) / "segments"
+            with path.open("wb") as file:
+                for mark, segment in self.store.segments(tenant, wanted):
+                    marks[segment.trace] = max(marks.get(segment.trace, 0), mark)
+                    write_segment(file, segment)
+                    size += segment.size
+                    if size > _HANDFUL and not alone:
+                        raise TooMuch(f"more than {_HANDFUL} bytes")
+            heads = self.store.heads(tenant, self.store.sessions_of(tenant, wanted))
+            return marks, self.make(Job(str(path), heads, time.time_ns()))
+
+    def _save(self, tenant: str, groups: list[Group], marks: Mapping[bytes, int]) -> bool:
+        """Save groups, and say so; False where others saved something of them meanwhile."""
+        names = {trace: found for group in groups for trace, found in group.names.items()}
+        if not names:
+            return True
+        made = tuple(one for group in groups for one in group.made)
+        derived = Derived(
+            tenant=tenant,
+            marks={trace: marks.get(trace, 0) for trace in names},
+            names=names,
+            made=made,
+            same=frozenset(one for group in groups for one in group.same),
+            reader=self.reader,
+        )
+        try:
+            self.store.save(derived)
+        except Conflict:
+            return False
+        self.progress.traces += len(names)
+        self.progress.sessions += len(made)
+        for one in made:
+            self.publish(tenant, one.summary.id, one.summary.revision)
+        return True
+
+    def _give_up(self, tenant: str, marks: Mapping[bytes, int], why: str) -> None:
+        """Note a trace that cannot be read; it is tried again when more of it comes, or by another release."""
+        (trace,) = marks
+        _log.warning("no session can be made of trace %s: %s", trace.hex(), why)
+        self.progress.failed += 1
+        self._note(tenant, [Fault(f"trace {trace.hex()}", f"no session can be made of it: {why}")])
+        names = {trace: self.store.names(tenant, frozenset(marks))}
+        known = self.store.sessions_of(tenant, frozenset(marks))
+        self.store.save(Derived(tenant, dict(marks), names, (), known, self.reader))
+
+    def _note(self, tenant: str, faults: Iterable[Fault]) -> None:
+        """Note as refusals what could not be read, each once, however often it is read again."""
+        fresh = []
+        for fault in faults:
+            key = Refusal(tenant, 0, fault.place, fault.reason)
+            if key not in self._noted:
+                self._noted[key] = None
+                fresh.append(replace(key, at=time.time_ns()))
+        while len(self._noted) > _REMEMBERED:
+            self._noted.popitem(last=False)
+        if fresh:
+            self.store.append((), fresh)
+
+
+class TooMuch(Exception):
+    """More than is worked on together."""
+
+
+def _nothing(traces: Iterable[bytes]) -> Group:
+    """Traces of which nothing comes."""
+    return Group({trace: frozenset() for trace in traces}, frozenset(), (), frozenset())
+
+
+def _by_tenant(claimed: Iterable[Pending]) -> dict[str, dict[bytes, int]]:
+    tenants: dict[str, dict[bytes, int]] = {}
+    for pending in claimed:
+        tenants.setdefault(pending.tenant, {})[pending.trace] = pending.mark
+    return tenants

@@ -1,0 +1,234 @@
+"""What segments of some traces become, by the code that `spanreel convert` uses.
+
+Knows no store, so that it can run in a process of its own (`workshop`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+import zstandard
+
+from spanreel.session import Session, read_session, write_session
+from spanreel_collector.conversion.account import Tally
+from spanreel_collector.conversion.convert import convert_cluster, fill
+from spanreel_collector.conversion.growth import says_the_same
+from spanreel_collector.conversion.packing import Packed, pack
+from spanreel_collector.conversion.spool import Cluster, Part, Spool
+from spanreel_collector.conversion.unions import Unions
+from spanreel_collector.otlp import read_message
+from spanreel_collector.service.summaries import searchable, summarise
+from spanreel_collector.sources.references import resolve
+from spanreel_collector.span import Batch, Fault
+from spanreel_collector.stores.store import Made, Segment, Signal
+from spanreel_collector.stores.words import distinct_words
+
+MOST_FAULTS = 50
+_PLACE = "otlp"
+_HEADER = struct.Struct("<16scQQ")
+_SIGNALS: dict[bytes, Signal] = {b"t": "traces", b"l": "logs"}
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A file of segments; the last revision of each session that is known of their traces; the moment that it is."""
+
+    path: str
+    heads: Mapping[str, tuple[int, bytes]]
+    now: int
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Traces that may share sessions, what may join each to others, and their sessions, changed and not.
+
+    ``linked`` are traces that are one with them, here or not.
+    """
+
+    names: Mapping[bytes, frozenset[str]]
+    linked: frozenset[bytes]
+    made: tuple[Made, ...]
+    same: frozenset[str]
+
+    @property
+    def traces(self) -> frozenset[bytes]:
+        """The traces."""
+        return frozenset(self.names)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What came of a job: groups that have nothing in common, and what could not be read."""
+
+    groups: tuple[Group, ...]
+    faults: tuple[Fault, ...] = ()
+
+
+# -- a file of segments ----------------------------------------------------------------------------------------------
+
+
+def write_segment(file: IO[bytes], segment: Segment) -> None:
+    """Add a segment to a file."""
+    file.write(_HEADER.pack(segment.trace, segment.signal[:1].encode(), segment.size, len(segment.body)))
+    file.write(segment.body)
+
+
+def _read_segments(path: str) -> Iterator[tuple[bytes, Batch]]:
+    decompressor = zstandard.ZstdDecompressor()
+    with Path(path).open("rb") as file:
+        while header := file.read(_HEADER.size):
+            trace, signal, size, length = _HEADER.unpack(header)
+            yield trace, _read(decompressor, file.read(length), (trace, _SIGNALS[signal], size))
+
+
+def _read(decompressor: zstandard.ZstdDecompressor, body: bytes, about: tuple[bytes, Signal, int]) -> Batch:
+    trace, signal, size = about
+    place = f"{_PLACE}:{trace.hex()}"
+    try:
+        data = decompressor.decompress(body, max_output_size=max(size, 1))
+        return resolve(read_message(data, place, signal), None)
+    except (ValueError, zstandard.ZstdError) as error:
+        return Batch(faults=(Fault(place, f"a segment cannot be read: {error}"),))
+
+
+# -- names -----------------------------------------------------------------------------------------------------------
+
+
+def own_name(trace: bytes) -> str:
+    """The name of a trace that others may link to."""
+    return _name("t", trace.hex().encode())
+
+
+def opposite(name: str) -> str:
+    """The name that traces have which this one joins: an end of a loop is joined to a beginning, others to their like.
+
+    So two conversations that begin alike are not read together.
+    """
+    return {"h": "l", "l": "h"}.get(name[0], name[0]) + name[1:]
+
+
+def _name(kind: str, content: bytes) -> str:
+    """A name: of one length, and with nothing of what it stands for to be read in it."""
+    return f"{kind}:{hashlib.sha256(content).hexdigest()[:24]}"
+
+
+# -- sessions --------------------------------------------------------------------------------------------------------
+
+
+def retell(job: Job) -> Told:
+    """Read a job's segments and make their sessions."""
+    book = _Book(job)
+    with Spool() as spool:
+
+        def make(clusters: Iterable[Cluster]) -> Iterator[Part]:
+            for cluster in clusters:
+                part, finished = convert_cluster(cluster, spool.read, Tally(most=MOST_FAULTS))
+                book.add(cluster, part, [one.session for one in finished])
+                yield part
+
+        packed = (book.noted(trace, pack(batch)) for trace, batch in _read_segments(job.path))
+        tally = fill(spool, packed, make, Tally(most=MOST_FAULTS))
+        groups = tuple(book.groups(identity for identity, _ in spool.documents()))
+        return Told(groups, (*tally.faults, *book.faults))
+
+
+@dataclass(eq=False, slots=True)
+class _Book:
+    """What is noted of traces while they are read: what may join them, which belong together, their sessions.
+
+    A trace that is read may have come under another id (logs that name none), and may be one with others.
+    """
+
+    job: Job
+    homes: dict[bytes, set[bytes]] = field(default_factory=dict)
+    names: dict[bytes, set[str]] = field(default_factory=dict)
+    linked: dict[bytes, set[bytes]] = field(default_factory=dict)
+    one: Unions[bytes] = field(default_factory=Unions)
+    together: Unions[bytes] = field(default_factory=Unions)
+    sessions: dict[str, Session] = field(default_factory=dict)
+    faults: list[Fault] = field(default_factory=list)
+    _merged: dict[bytes, set[bytes]] | None = None
+
+    def noted(self, home: bytes, packed: Packed) -> Packed:
+        """The same, with what it says of its traces noted."""
+        names = self.names.setdefault(home, set())
+        self.together.join(home, home)
+        for segment in packed.segments:
+            trace = segment.trace.encode()
+            self.one.join(trace, trace)
+            self.homes.setdefault(trace, set()).add(home)
+            names.update(_name("c", key.encode("utf-8", "surrogatepass")) for key in segment.keys)
+            for other in segment.linked:
+                self.one.join(trace, other.encode())
+                names.add(own_name(bytes.fromhex(other)))
+                self.linked.setdefault(home, set()).add(bytes.fromhex(other))
+        return packed
+
+    def add(self, cluster: Cluster, part: Part, sessions: list[Session]) -> None:
+        """Note what a cluster became."""
+        homes = sorted(home for trace, _ in cluster.traces for home in self.homes_of(trace))
+        found = {_name("h", head) for head in part.heads} | {_name("l", tail) for tail in part.tails}
+        found |= {_name("s", session.id.encode()) for session in sessions}
+        for home in homes:
+            self.together.join(homes[0], home)
+            self.names[home] |= found
+        self.sessions.update({session.id: session for session in sessions})
+
+    def homes_of(self, trace: str) -> set[bytes]:
+        """The ids under which a trace came, and all that is one with it."""
+        if self._merged is None:
+            self._merged = {}
+            for name, chief in self.one.pairs():
+                self._merged.setdefault(chief, set()).update(self.homes.get(name, ()))
+            self._merged |= {name: self._merged[chief] for name, chief in self.one.pairs()}
+        return self._merged.get(trace.encode(), set())
+
+    def groups(self, written: Iterable[str]) -> Iterator[Group]:
+        """What there is of each group, of these sessions."""
+        chiefs = dict(self.together.pairs())
+        made: dict[bytes, list[Made]] = {}
+        same: dict[bytes, set[str]] = {}
+        members: dict[bytes, list[bytes]] = {}
+        for trace, chief in chiefs.items():
+            members.setdefault(chief, []).append(trace)
+        for session in (self.sessions[identity] for identity in written):
+            traces = frozenset(home for run in session.runs for home in self.homes_of(run.trace_id))
+            chief = chiefs[min(traces)]
+            try:
+                fresh = _settled(session, traces, self.job)
+            except Exception as error:  # noqa: BLE001 - what strangers wrote may fail anywhere: a session costs only itself
+                place = f"session of {session.key.kind} {session.key.value!r}"
+                self.faults.append(Fault(place, f"{type(error).__name__}: {error}"))
+                fresh = None
+                if session.id not in self.job.heads:
+                    continue
+            if fresh is None:
+                same.setdefault(chief, set()).add(session.id)
+            else:
+                made.setdefault(chief, []).append(fresh)
+        for chief, traces_of in members.items():
+            names = {trace: frozenset(self.names[trace]) for trace in traces_of}
+            linked = frozenset(other for trace in traces_of for other in self.linked.get(trace, ()))
+            yield Group(names, linked, tuple(made.get(chief, ())), frozenset(same.get(chief, ())))
+
+
+def _settled(session: Session, traces: frozenset[bytes], job: Job) -> Made | None:
+    """The session's next revision; None where it says what it said."""
+    head = job.heads.get(session.id)
+    if head is not None:
+        session.revision, known = head
+        if _written(session) == known or says_the_same(session, read_session(known)):
+            return None
+        session.revision += 1
+    # A store indexes each word once. They are found here, and not where whoever commits waits for it.
+    words = " ".join(distinct_words(searchable(session)))
+    return Made(summarise(session, job.now), _written(session), words, traces)
+
+
+def _written(session: Session) -> bytes:
+    return write_session(session).encode()

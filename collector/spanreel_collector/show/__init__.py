@@ -1,0 +1,1 @@
+"""Sessions and accounts as text for people. Prints nothing itself."""
