@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from spanreel.errors import ReplayRefused
 from spanreel.model import Status, ToolKind
+from spanreel.replay.answering_tools import RUNNING
 from spanreel.replay.canonical import canonical_arguments
 from spanreel.replay.changes import ROOT, Changes, overrides_of
 from spanreel.replay.naming import name_of
-from spanreel.replay.player import RUNNING
 from spanreel.replay.preflight import check, doubts
 from spanreel.replay.recording import OUTSIDE, Recording, Scope
 from spanreel.replay.slots import ModelSlot, Slot

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from spanreel.draws import can_stop_the_clock
 from spanreel.errors import ReplayRefused, SessionError
+from spanreel.replay.answering_tools import RUNNING
 from spanreel.replay.changes import ROOT, Changes
 from spanreel.replay.naming import name_of
-from spanreel.replay.player import RUNNING
 from spanreel.replay.recording import Recording
 from spanreel.replay.recovered import ran_unseen
 from spanreel.replay.served import fetch, is_served
