@@ -29,6 +29,7 @@ NAMES = """
     system thinking signature source media_type tool_use_id input_schema is_error cache_control citations citation
     content_block partial_json stop_reason stop_sequence output_config thread previous_message_id encrypted_content
     cache_read_input_tokens cache_creation_input_tokens output_tokens output_tokens_details thinking_tokens
+    $ref $absent $choice $form $forms $item $arguments $event $raw cut
 """.split()  # noqa: SIM905  a list of a hundred strings reads worse
 WORDS = """
     user assistant system developer tool function text image_url input_audio file refusal stop tool_calls length custom

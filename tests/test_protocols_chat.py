@@ -10,7 +10,7 @@ import pytest
 
 from exchange_cases import events_of
 from spanreel.model import Answer, Error, ErrorCategory, Operation, Request, Usage
-from spanreel.protocols import openai_chat
+from spanreel.protocols import as_asked, openai_chat
 
 
 def read_request(**body: Any) -> Request:
@@ -532,10 +532,27 @@ def test_parts_of_another_protocol_are_said_as_far_as_this_one_can() -> None:
     assert body["choices"][0]["finish_reason"] == "tool_calls"
 
 
-def test_usage_that_was_taken_out_is_not_written() -> None:
+def test_usage_that_a_stream_did_not_ask_for_is_not_written() -> None:
     body = {"choices": [], "usage": {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 4}}
     answer = openai_chat.read_response(json.dumps(body).encode(), 200)
-    assert "usage" not in json.loads(openai_chat.write_response(replace(answer, usage=None)))
+    asked = as_asked(openai_chat, Request(Operation.CHAT, "m", stream=True), answer)
+    assert "usage" not in json.loads(openai_chat.write_response(asked))
+
+
+@pytest.mark.parametrize("usage", [{}, {"total": 3}, {"prompt_tokens": "3"}, 3, "none"])
+def test_usage_that_counts_nothing_we_know_is_no_usage_and_is_kept(usage: Any) -> None:
+    body = {"id": "i", "model": "m", "object": "chat.completion", "created": 1, "choices": [], "usage": usage}
+    answer = openai_chat.read_response(json.dumps(body).encode(), 200)
+    assert answer.usage is None
+    assert json.loads(openai_chat.write_response(answer)) == body
+
+
+def test_a_list_of_calls_after_something_else_in_its_place_is_joined() -> None:
+    deltas = [{"tool_calls": {"a": 1}}, {"tool_calls": [None]}, {"tool_calls": [{"index": 0, "id": "c"}]}]
+    chunks = [{"choices": [{"index": 0, "delta": delta}]} for delta in deltas]
+    stream = b"".join(b"data: %b\n\n" % json.dumps(chunk).encode() for chunk in chunks)
+    answer = openai_chat.join([(0.0, stream)])
+    assert events_of(b"".join(piece for _, piece in openai_chat.split(answer))) == chunks
 
 
 @pytest.mark.parametrize(

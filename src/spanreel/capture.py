@@ -104,8 +104,9 @@ class ExchangeCapture:
         request, raw_request = Request(self.operation, None), None
         try:
             request = self.protocol.read_request(self.request.body, self.operation)
-        except ValueError:
+        except Exception as fault:  # noqa: BLE001 -- a fault of the protocol's costs what it reads, not the answer
             raw_request = self.request.body.decode("utf-8", "replace")
+            _note(fault, "read a model's request")
         answer, raw_response = self._answer()
         # The provider's own words say more than the HTTP status.
         failure = answer.error if answer is not None else None
@@ -141,7 +142,8 @@ class ExchangeCapture:
                 pieces = self.decode(self.headers, [((at - started) / 1e6, piece) for at, piece in self.pieces])
         try:
             return self._read(pieces), None
-        except ValueError:
+        except Exception as fault:  # noqa: BLE001 -- as above
+            _note(fault, "read a model's answer")
             return Answer(status=self.status, complete=False), _joined(pieces).decode("utf-8", "replace")
 
     def _read(self, pieces: Sequence[Piece]) -> Answer:
@@ -168,6 +170,13 @@ class ExchangeCapture:
         if kind or body is None:
             return False
         return _STREAM_START.match(body) is not None
+
+
+def _note(fault: Exception, doing: str) -> None:
+    """A ValueError says that a body is not of the protocol's form; all else is a fault of ours."""
+    if not isinstance(fault, ValueError):
+        with quietly(doing):
+            raise fault
 
 
 def _joined(pieces: Sequence[Piece]) -> bytes:

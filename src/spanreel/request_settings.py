@@ -26,7 +26,7 @@ ATTRIBUTES: Final = {
 }
 """Setting to its attribute and the type it has there; a value of another type goes with the rest."""
 
-_JSON_FORMATS: Final = {"json_object", "json_schema"}
+_JSON_FORMATS: Final = ("json_object", "json_schema")  # a tuple: what is looked for may be no text, nor hashable
 
 
 def write_settings(settings: Mapping[str, Json]) -> dict[str, Any]:

@@ -86,7 +86,10 @@ def as_asked(protocol: ModelProtocol, request: Request, answer: Answer) -> Answe
         return answer
     options = request.provider_fields.get("stream_options")
     wanted = isinstance(options, dict) and options.get("include_usage") is True
-    return answer if wanted else replace(answer, usage=None)
+    if wanted:
+        return answer
+    rest = {key: value for key, value in answer.provider_fields.items() if key != "usage"}
+    return replace(answer, usage=None, provider_fields=rest)
 
 
 def peek_model(body: bytes) -> str | None:

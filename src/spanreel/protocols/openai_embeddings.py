@@ -73,7 +73,7 @@ def read_response(body: bytes, status: int) -> Answer:
     answer = Answer(
         response_id=wire["id"] if isinstance(wire.get("id"), str) else None,
         model=wire["model"] if isinstance(wire.get("model"), str) else None,
-        usage=read_usage(usage) if isinstance(usage, dict) else None,
+        usage=read_usage(usage),
         status=status,
         error=describe_error(wire, 200) if isinstance(wire.get("error"), dict | str) else None,
     )

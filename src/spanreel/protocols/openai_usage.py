@@ -7,11 +7,16 @@ from collections.abc import Mapping
 from spanreel.model import Json, Usage
 
 
-def read_usage(usage: Mapping[str, Json]) -> Usage:
-    """Token counts by either set of names; cache and reasoning from the details, or from where gateways put them."""
+def read_usage(usage: Json) -> Usage | None:
+    """Token counts by either set of names; cache and reasoning from the details, or from where gateways put them.
+
+    None where it says no count at all.
+    """
+    if not isinstance(usage, dict):
+        return None
     given = _object(usage.get("prompt_tokens_details")) or _object(usage.get("input_tokens_details"))
     taken = _object(usage.get("completion_tokens_details")) or _object(usage.get("output_tokens_details"))
-    return Usage(
+    counts = Usage(
         input_tokens=_first(usage.get("prompt_tokens"), usage.get("input_tokens")),
         output_tokens=_first(usage.get("completion_tokens"), usage.get("output_tokens")),
         cache_read_tokens=_first(
@@ -20,6 +25,7 @@ def read_usage(usage: Mapping[str, Json]) -> Usage:
         cache_write_tokens=_first(given.get("cache_write_tokens"), usage.get("cache_creation_input_tokens")),
         reasoning_tokens=_first(taken.get("reasoning_tokens"), usage.get("reasoning_tokens")),
     )
+    return counts if counts != Usage() else None
 
 
 def write_chat_usage(usage: Usage) -> dict[str, Json]:

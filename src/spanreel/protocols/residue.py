@@ -2,7 +2,7 @@
 
 A protocol reads a JSON object into the canonical form, writes that again, and keeps the difference to the original in
 ``provider_fields``. Reading and writing are thus without loss by construction. Keys that begin with ``$`` are ours:
-they say how something stood, never what.
+they say how something stood, never what; the original's own keep theirs behind one more ``$``.
 """
 
 from __future__ import annotations
@@ -66,11 +66,12 @@ def residue(original: Mapping[str, Json], written: Mapping[str, Json]) -> dict[s
     """What has to be laid over ``written`` to get ``original``; objects inside are compared field by field."""
     rest: dict[str, Json] = {}
     for key, value in original.items():
+        name = f"${key}" if key[:1] == "$" else key
         if key not in written:
-            rest[key] = value
+            rest[name] = value
         elif value is not written[key] and not same(value, written[key]):
             both = isinstance(value, dict) and isinstance(written[key], dict)
-            rest[key] = residue(value, written[key]) if both else value
+            rest[name] = residue(value, written[key]) if both else value
     absent = sorted(key for key in written if key not in original)
     if absent:
         rest[ABSENT] = absent
@@ -82,9 +83,10 @@ def overlay(written: Mapping[str, Json], rest: Mapping[str, Json]) -> dict[str, 
     absent = rest.get(ABSENT)
     gone = absent if isinstance(absent, list) else ()
     result = {key: value for key, value in written.items() if key not in gone}
-    for key, value in rest.items():
-        if key[:1] == "$":
+    for name, value in rest.items():
+        if name[:1] == "$" and name[:2] != "$$":
             continue
+        key = name[1:] if name[:1] == "$" else name
         known = result.get(key)
         if isinstance(known, dict) and isinstance(value, dict):
             result[key] = overlay(known, value)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import pydantic_core
 
 from spanreel.model import Json
+from spanreel.protocols.residue import EXACT
 from spanreel.protocols.sse import Event
 
 
@@ -17,11 +18,16 @@ def kind_of(fields: Mapping[str, Json]) -> str:
 
 
 def read_fields(event: Event) -> dict[str, Json] | None:
-    """The event's fields, whatever its name says (a gateway may send none); None where it is something else."""
+    """The event's fields, whatever its name says (a gateway may send none); None where it is something else.
+
+    One that has a key of ours is: what is recorded with events stands under it.
+    """
     if event.data is None:
         return None
     try:
         fields = pydantic_core.from_json(event.data)
     except ValueError:
         return None
-    return fields if isinstance(fields, dict) and (kind_of(fields) or event.name is None) else None
+    if not isinstance(fields, dict) or EXACT in fields:
+        return None
+    return fields if kind_of(fields) or event.name is None else None

@@ -36,7 +36,7 @@ def read_body(body: Mapping[str, Json]) -> Answer:
         response_id=identity if isinstance(identity, str) else None,
         model=model if isinstance(model, str) else None,
         messages=_read_messages(body),
-        usage=read_usage(usage) if isinstance(usage, dict) else None,
+        usage=read_usage(usage),
         error=describe_error(body, 200) if isinstance(body.get("error"), dict | str) else None,
     )
     return replace(answer, provider_fields=residue(body, write_body(answer)))
@@ -62,24 +62,30 @@ def write_body(answer: Answer) -> dict[str, Json]:
     # What was kept must not beat what has been put in since.
     if parts:
         rest.pop("content", None)
-    if "stop_reason" in rest and read_reason(rest["stop_reason"]) != reason:
+    if answer.messages and "stop_reason" in rest and read_reason(rest["stop_reason"]) != reason:
         del rest["stop_reason"]
     return overlay(body, rest)
 
 
-def read_usage(usage: Mapping[str, Json]) -> Usage:
-    """Token counts; Anthropic's ``input_tokens`` are without what the cache read and wrote, ours are with it."""
+def read_usage(usage: Json) -> Usage | None:
+    """Token counts; Anthropic's ``input_tokens`` are without what the cache read and wrote, ours are with it.
+
+    None where it says no count at all.
+    """
+    if not isinstance(usage, dict):
+        return None
     given, read, wrote = (
         _count(usage.get(name)) for name in ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
     )
     details = usage.get("output_tokens_details")
-    return Usage(
+    counts = Usage(
         input_tokens=None if given is None else given + (read or 0) + (wrote or 0),
         output_tokens=_count(usage.get("output_tokens")),
         cache_read_tokens=read,
         cache_write_tokens=wrote,
         reasoning_tokens=_count(details.get("thinking_tokens")) if isinstance(details, dict) else None,
     )
+    return counts if counts != Usage() else None
 
 
 def write_usage(usage: Usage) -> dict[str, Json]:

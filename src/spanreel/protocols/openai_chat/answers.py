@@ -43,7 +43,7 @@ def read_body(body: Mapping[str, Json]) -> Answer:
         response_id=identity if isinstance(identity, str) else None,
         model=model if isinstance(model, str) else None,
         messages=_read_choices(body.get("choices")),
-        usage=read_usage(usage) if isinstance(usage, dict) else None,
+        usage=read_usage(usage),
         error=describe_error(body, 200) if isinstance(body.get("error"), dict | str) else None,
     )
     # What was read of choices writes them again: what they have that we have no name for is kept with their messages.
@@ -69,11 +69,9 @@ def _write(answer: Answer, choices: Json) -> dict[str, Json]:
     if answer.usage is not None:
         body["usage"] = write_chat_usage(answer.usage)
     rest = dict(answer.provider_fields)
-    # What was kept must not beat what has been put in, or taken out, since.
+    # What was kept must not beat what has been put in since.
     if answer.messages:
         rest.pop("choices", None)
-    if answer.usage is None and isinstance(rest.get("usage"), dict):
-        del rest["usage"]
     return overlay(body, rest)
 
 

@@ -73,7 +73,8 @@ class Joined:
             if key == "role":
                 message[key] = value or message.get(key)
             elif key in LISTS and isinstance(value, list) and all(isinstance(entry, dict) for entry in value):
-                entries = message[key] if isinstance(message.get(key), list) else message.setdefault(key, [])
+                entries = _as_objects(message.get(key))
+                message[key] = entries
                 for entry in value:
                     position = self._positions.find(index, key, entry)
                     entries.extend({} for _ in range(position + 1 - len(entries)))
@@ -125,6 +126,12 @@ def _add_to_list(content: list[Json], text: str) -> None:
         last["text"].pieces.append(text)
     elif text:
         content.append({"type": "text", "text": Text(text)})
+
+
+def _as_objects(entries: Json) -> list[dict[str, Json]]:
+    """What came before as entries to add to; what else stood there gives way."""
+    is_open = isinstance(entries, list) and all(isinstance(entry, dict) for entry in entries)
+    return entries if is_open else []
 
 
 def _as_list(content: Json) -> list[Json]:

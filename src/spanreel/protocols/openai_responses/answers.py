@@ -22,7 +22,7 @@ def read_body(body: Mapping[str, Json]) -> Answer:
         response_id=identity if isinstance(identity, str) else None,
         model=model if isinstance(model, str) else None,
         messages=_read_output(body),
-        usage=read_usage(usage) if isinstance(usage, dict) else None,
+        usage=read_usage(usage),
         error=describe_error(body, 200) if isinstance(body.get("error"), dict | str) else None,
     )
     return replace(answer, provider_fields=residue(body, write_body(answer)))
