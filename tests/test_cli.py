@@ -14,6 +14,7 @@ from spanreel import __version__, cli
 from spanreel.errors import NotIntercepted, ReplayRefused, SpanreelError
 from spanreel.launch import BOOTSTRAP, recorded_environment
 from spanreel.otel import SpanreelInstrumentor
+from spanreel.subcommand import Command
 from spanreel.wrapping import is_instrumented
 
 QUIET = {"SPANREEL_LOG": "off", "OTEL_TRACES_EXPORTER": "none", "OTEL_METRICS_EXPORTER": "none"}
@@ -87,7 +88,7 @@ def test_our_errors_are_one_line_and_an_exit_code(
     def fail(_: object) -> int:
         raise error
 
-    failing = cli.OwnCommand("fail", "fails", lambda _: None, fail)
+    failing = Command("fail", "fails", lambda _: None, fail)
     monkeypatch.setattr(cli, "OWN_COMMANDS", (failing,))
     assert cli.main(["fail"]) == code
     assert capsys.readouterr().err == "spanreel: no\n"
@@ -97,7 +98,7 @@ def test_an_interrupted_command_exits_130(monkeypatch: pytest.MonkeyPatch) -> No
     def wait(_: object) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "OWN_COMMANDS", (cli.OwnCommand("wait", "waits", lambda _: None, wait),))
+    monkeypatch.setattr(cli, "OWN_COMMANDS", (Command("wait", "waits", lambda _: None, wait),))
     assert cli.main(["wait"]) == 130
 
 
@@ -107,8 +108,8 @@ def test_a_command_of_another_distribution_is_found_and_a_broken_one_is_named(tm
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1\n")
     (metadata / "entry_points.txt").write_text("[spanreel.commands]\nhello = theirs:HELLO\nbroken = nowhere:X\n")
     (tmp_path / "theirs.py").write_text(
-        "from spanreel.cli import OwnCommand\n"
-        "HELLO = OwnCommand('hello', 'greets', lambda parser: None, lambda options: print('hello') or 5)\n"
+        "from spanreel.subcommand import Command\n"
+        "HELLO = Command('hello', 'greets', lambda parser: None, lambda options: print('hello') or 5)\n"
     )
     done = spanreel("hello", PYTHONPATH=str(tmp_path))
     assert (done.returncode, done.stdout) == (5, "hello\n")

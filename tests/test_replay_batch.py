@@ -19,6 +19,7 @@ from spanreel import cli
 from spanreel.playing import active_players, current_player
 from spanreel.replay import batch
 from spanreel.session import Session, write_session
+from spanreel.subcommand import INTERRUPTED
 
 SESSIONS = 20
 RAN: list[int] = []
@@ -167,7 +168,7 @@ def test_an_interrupted_batch_goes_on_where_it_ended(
             raise KeyboardInterrupt
 
     monkeypatch.setattr(batch, "_print", interrupted)
-    assert replay(folder, "--entry", entry, "--jobs", "2", "--report", out) == cli.INTERRUPTED
+    assert replay(folder, "--entry", entry, "--jobs", "2", "--report", out) == INTERRUPTED
     monkeypatch.undo()
     made = reports(out)
     assert 5 <= len(made) < SESSIONS

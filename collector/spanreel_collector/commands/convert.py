@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from datetime import datetime
 
-from spanreel_collector.commands.command import FAILED, OK, Command
+from spanreel.subcommand import FAILED, OK, Command
 from spanreel_collector.conversion.account import Tally
 from spanreel_collector.conversion.progress import Progress
 from spanreel_collector.conversion.spool import Spool

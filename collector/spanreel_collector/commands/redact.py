@@ -21,8 +21,8 @@ from spanreel.policy import Policy
 from spanreel.policy_file import find_policy
 from spanreel.session import write_session
 from spanreel.settings import REDACTION
+from spanreel.subcommand import FAILED, OK, USAGE, Command
 from spanreel_collector import json_text
-from spanreel_collector.commands.command import FAILED, OK, USAGE, Command
 from spanreel_collector.otlp import read_message, write_json
 from spanreel_collector.redaction.sessions import redact_document, redact_session
 from spanreel_collector.redaction.traces import redact_request

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from spanreel.errors import SettingsError
-from spanreel_collector.commands.command import FAILED, OK, Command
+from spanreel.subcommand import FAILED, OK, Command
 from spanreel_collector.commands.with_settings import run_with_settings
 from spanreel_collector.service.settings import ServiceSettings, add_flags, default_store
 

@@ -9,7 +9,7 @@ import sys
 
 from spanreel.errors import ReplayRefused, SessionError
 from spanreel.session import Session, load_sessions, read_session, split_address
-from spanreel_collector.commands.command import FAILED, OK, Command
+from spanreel.subcommand import FAILED, OK, Command
 from spanreel_collector.conversion.convert import convert_files
 from spanreel_collector.show.forecast import show_forecast
 from spanreel_collector.show.session import Look, show_run, show_session

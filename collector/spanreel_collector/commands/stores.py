@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from spanreel.errors import SpanreelError
-from spanreel_collector.commands.command import FAILED, OK, Command
+from spanreel.subcommand import FAILED, OK, Command
 from spanreel_collector.service.settings import add_flags, read_settings
 
 if TYPE_CHECKING:
@@ -103,9 +103,9 @@ def _contents(contents: Contents) -> str:
 # -- erase -----------------------------------------------------------------------------------------------------------
 
 _ERASE: Final = """\
-Remove a session, or all sessions of a user, with everything they were made of and everything that was made of them,
-from the disk too. Their traces are remembered by id, so that a late delivery does not bring them back. Prints what was
-removed.
+Remove a session, or all that a user is named in, with everything it was made of and everything that was made of it,
+replays and reports too, and from the disk. Of several users of a session, the wish of one removes all of it. Traces are
+remembered by id, so that a late delivery does not bring them back. Prints what was removed.
 """
 
 
@@ -114,25 +114,25 @@ def _configure_erase(parser: argparse.ArgumentParser) -> None:
     _add_store(parser)
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("--session", metavar="ID", help="this session")
-    which.add_argument("--user", metavar="USER", help="all sessions of this user")
+    which.add_argument("--user", metavar="USER", help="all that names this user")
     parser.add_argument("--tenant", metavar="T", default=None, help="whose (default: default)")
 
 
 def _run_erase(options: argparse.Namespace) -> int:
     from spanreel_collector.access import DEFAULT_TENANT  # noqa: PLC0415
-    from spanreel_collector.house import erase_user  # noqa: PLC0415
+    from spanreel_collector.house import erase_session, erase_user  # noqa: PLC0415
 
     tenant = options.tenant or DEFAULT_TENANT
     with _opened(options) as store:
         if options.user is not None:
             receipt = erase_user(store, tenant, options.user)
         else:
-            receipt = store.erase(tenant, frozenset({options.session}))
+            receipt = erase_session(store, tenant, options.session)
         pending = store.pending(tenant, time.time_ns()) if options.user is not None else 0
     if pending:
         said = "of which no session was made yet may be of them too: erase again when a service has made it"
         print(f"spanreel: {pending} traces {said}", file=sys.stderr)
-    if not receipt.sessions:
+    if not receipt.sessions and not receipt.traces:
         which = f"user {options.user!r}" if options.user is not None else f"session {options.session!r}"
         print(f"spanreel: tenant {tenant!r} has nothing of {which}; nothing was erased", file=sys.stderr)
         return FAILED

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 
 from spanreel.errors import SettingsError
-from spanreel_collector.commands.command import FAILED, USAGE
+from spanreel.subcommand import FAILED, USAGE
 from spanreel_collector.service.settings import ServiceSettings, read_settings
 
 
