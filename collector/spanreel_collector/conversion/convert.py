@@ -17,7 +17,7 @@ from spanreel_collector.conversion.spool import Cluster, Document, Part, Place, 
 from spanreel_collector.repair import drop_redelivered, join_logs, repair
 from spanreel_collector.repair.merging import join_views
 from spanreel_collector.sessions.assemble import Assembly, Finished
-from spanreel_collector.sessions.drafts import read_ends
+from spanreel_collector.sessions.conversations import read_ends
 from spanreel_collector.sessions.facts import read_session
 from spanreel_collector.sources.files import read_file
 from spanreel_collector.span import Batch, Fault, RawLog, RawSpan
@@ -98,8 +98,8 @@ def convert_cluster(
         if tally.account is not None:
             for span in spans.values():
                 tally.account.add_span(span)
-        for loop in assembly.add(_read_trace(trace, spans, logs, tally)):
-            ends = read_ends(loop)
+        for root in assembly.add(_read_trace(trace, spans, logs, tally)):
+            ends = read_ends(root)
             heads.update(ends[0])
             tails.update(ends[1])
     finished = list(assembly.finish())

@@ -52,6 +52,11 @@ CREATE TABLE placed AS
     FROM segment JOIN trace ON trace.trace = segment.trace LEFT JOIN home ON home.trace = segment.trace
     ORDER BY 1, trace.start, CASE WHEN trace.start IS NULL THEN trace.first END, segment.trace, segment.first;
 """
+_TOGETHER = """
+SELECT X'', placed.trace, placed.first, placed.offset, placed.length
+    FROM placed JOIN member USING(cluster) JOIN gone USING(part) JOIN trace ON trace.trace = placed.trace
+    ORDER BY trace.start, CASE WHEN trace.start IS NULL THEN trace.first END, placed.trace, placed.first
+"""
 _CONTINUED = """
 SELECT DISTINCT tail.part, head.part FROM tail JOIN head ON head.name = tail.name WHERE tail.part <> head.part
 UNION
@@ -233,17 +238,12 @@ class Spool:
     def _forget(self, numbers: Sequence[int]) -> Cluster:
         self._index.execute("CREATE TEMP TABLE gone(part INTEGER PRIMARY KEY)")
         self._index.executemany("INSERT INTO gone VALUES (?)", ((number,) for number in numbers))
-        rows = self._index.execute(
-            "SELECT placed.* FROM placed JOIN member USING(cluster) JOIN gone USING(part) ORDER BY placed.rowid"
-        )
-        found = list(_clusters(rows))
+        names = self._index.execute("SELECT cluster FROM member JOIN gone USING(part) ORDER BY member.rowid").fetchall()
+        (together,) = _clusters(self._index.execute(_TOGETHER))
         for table, column in (("part", "number"), ("document", "part")):
             self._index.execute(f"DELETE FROM {table} WHERE {column} IN (SELECT part FROM gone)")  # noqa: S608 - ours
         self._index.execute("DROP TABLE gone")
-        return Cluster(
-            tuple(name for cluster in found for name in cluster.names),
-            tuple(trace for cluster in found for trace in cluster.traces),
-        )
+        return Cluster(tuple(name for (name,) in names), together.traces)
 
     # -- documents ---------------------------------------------------------------------------------------------------
 

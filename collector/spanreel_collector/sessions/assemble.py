@@ -11,7 +11,8 @@ from spanreel.conventions import SESSION_NAMESPACE
 from spanreel.model import Fidelity, SessionInfo, Status, ToolKind
 from spanreel.session import Key, Parent, Redaction, Run, Session, Usage
 from spanreel_collector import json_text
-from spanreel_collector.sessions.drafts import Draft, draft_runs, join_loops, may_join
+from spanreel_collector.sessions.conversations import Conversations, is_loop, is_nameless, join_loops
+from spanreel_collector.sessions.drafts import Draft, draft_runs
 from spanreel_collector.sessions.eligibility import judge, mark_missing_models
 from spanreel_collector.sessions.facts import Origins, merge_sessions
 from spanreel_collector.sessions.runs import Place, child_places, write_run
@@ -19,6 +20,8 @@ from spanreel_collector.sessions.tables import COUNTS, Tables
 from spanreel_collector.trace import Trace
 
 KeyKind = Literal["conversation", "trace"]
+_BookKey = tuple[KeyKind, str, str]
+"""The kind and value of a session's key, and its namespace."""
 _GRAVITY = (Fidelity.WHOLE, Fidelity.RECONSTRUCTED, Fidelity.REDACTED, Fidelity.TRUNCATED, Fidelity.ABSENT)
 
 
@@ -35,19 +38,19 @@ class Assembly:
     def __init__(self, failed: Failed, namespace: str | None = None) -> None:
         self._failed = failed
         self._namespace = namespace
-        self._books: dict[tuple[KeyKind, str, str], _Book] = {}
+        self._books: dict[_BookKey, _Book] = {}
         self._waiting: list[Draft] = []
+        self._conversations = Conversations[_BookKey]()
 
     def add(self, trace: Trace) -> list[Draft]:
-        """Write down the runs of a trace; returns its loops that other traces may go on with."""
-        loops = []
-        for root in draft_runs(trace):
-            if may_join(root):
-                loops.append(root)
+        """Write down the runs of a trace; returns its root runs, which other traces may go on with."""
+        roots = draft_runs(trace)
+        for root in roots:
+            if is_loop(root):
+                self._waiting.append(root)
             else:
                 self._write(root, root)
-        self._waiting += loops
-        return loops
+        return roots
 
     def finish(self) -> Iterator[Finished]:
         """The documents, oldest first."""
@@ -64,10 +67,12 @@ class Assembly:
 
     def _write(self, first: Draft, root: Draft) -> None:
         namespace = self._namespace or _namespace_of(first) or ""
-        key: tuple[KeyKind, str, str] = ("trace", first.trace_id, namespace)
+        key: _BookKey = ("trace", first.trace_id, namespace)
         if first.session.id is not None:
             key = ("conversation", first.session.id, namespace)
         try:
+            if is_nameless(root):
+                key = self._conversations.join(root, key)
             self._books.setdefault(key, _Book()).write(root)
         except Exception as error:  # noqa: BLE001 - as in finish: a run costs only itself
             self._failed(f"run {root.id} of trace {root.trace_id}", error)
@@ -124,6 +129,9 @@ class _Book:
         roots = sorted(self.roots, key=lambda root: root[0])
         runs = [run for _, _, written in roots for run in written]
         said = merge_sessions(session for _, session, _ in roots)
+        for _, asked, written in roots:
+            if asked.user_id != said.user_id:
+                written[0].user_id = asked.user_id
         session = Session(
             id=_identity(kind, value, namespace),
             key=Key(kind=kind, value=value),

@@ -1,14 +1,11 @@
-"""Runs before they are written down: which calls belong to which run, which runs are one loop or conversation."""
+"""Runs before they are written down: which calls belong to which run. Conversations of several are `conversations`'."""
 
 from __future__ import annotations
 
-import hashlib
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from spanreel.model import Json, Message, ModelRecord, RunRecord, SessionInfo, Status, ToolRecord, TurnRecord
-from spanreel_collector import json_text
+from spanreel.model import ModelRecord, RunRecord, SessionInfo, ToolRecord, TurnRecord
 from spanreel_collector.sessions.facts import merge_sessions
 from spanreel_collector.trace import Forest, Placed, Trace
 
@@ -141,120 +138,3 @@ def _above(root: Draft, forest: Forest) -> Iterator[Placed]:
     while current is not None:
         yield current
         current = forest.by_id.get(current.parent or "")
-
-
-# -- loops and conversations across traces ---------------------------------------------------------------------------
-
-
-def may_join(root: Draft) -> bool:
-    """Whether another trace may go on with this root run, or it with another: a loop of no known agent and session."""
-    return root.run is None and root.session.id is None and bool(root.models)
-
-
-def join_loops(roots: Iterable[Draft]) -> list[list[Draft]]:
-    """Root runs by conversation: lists of runs that continue one another, loops cut into several traces made whole.
-
-    A call whose messages begin with those of an earlier one and its answer continues it: with a tool's result it is
-    the same run, with new words of the user the next run of the conversation. Only agentless runs of no known session
-    join.
-    """
-    conversations: list[list[Draft]] = []
-    tails: dict[bytes, list[tuple[list[Draft], Draft]]] = defaultdict(list)
-    for root in sorted(roots, key=lambda root: root.started):
-        if not may_join(root):
-            conversations.append([root])
-            continue
-        continued = _continued(root.models[0], tails)
-        if continued is None:
-            conversation, current = [root], root
-            conversations.append(conversation)
-        else:
-            conversation, current, rest = continued
-            if _new_words(rest):
-                conversation.append(root)
-                current = root
-            else:
-                _append(current, root)
-        for key in _tails(current.models[-1]):
-            tails[key].append((conversation, current))
-    return conversations
-
-
-def _continued(
-    placed: Placed, tails: dict[bytes, list[tuple[list[Draft], Draft]]]
-) -> tuple[list[Draft], Draft, list[str]] | None:
-    """The newest run that this call continues, taken (a run is continued once), and the messages that are new."""
-    first, heads = _heads(placed)
-    for length, head in heads:
-        if tails.get(head):
-            return *tails[head].pop(), first[length:]
-    return None
-
-
-def _heads(placed: Placed) -> tuple[list[str], list[tuple[int, bytes]]]:
-    """What this call's messages say, and the tails that it would continue, each with how many messages it has of them.
-
-    First what it names itself, then its own beginnings, longest first.
-    """
-    record = placed.record
-    if not isinstance(record, ModelRecord):
-        return [], []
-    first = [_gist(message) for message in record.request.messages]
-    previous = record.request.settings.get("previous_response_id")
-    named = [(0, previous.encode("utf-8", "replace"))] if isinstance(previous, str) else []
-    prefixes = _prefixes(first)
-    return first, [*named, *((length, prefixes[length - 1]) for length in range(len(first) - 1, 0, -1))]
-
-
-def read_ends(root: Draft) -> tuple[list[bytes], list[bytes]]:
-    """The tails that a loop would continue, and its own: where one's stands among another's, they may be one."""
-    return [head for _, head in _heads(root.models[0])[1]], _tails(root.models[-1])
-
-
-def _tails(placed: Placed) -> list[bytes]:
-    """What the next call of the same conversation would begin with: this one's messages and answer, or its id."""
-    record = placed.record
-    if not isinstance(record, ModelRecord) or record.status is not Status.OK or not record.answer:
-        return []
-    identity = record.answer.response_id
-    keys = [identity.encode("utf-8", "replace")] if identity else []
-    answer = [message for message in record.answer.messages[:1] if message.get("parts")]
-    if answer and record.request.messages:
-        keys.append(_prefixes([_gist(message) for message in (*record.request.messages, *answer)])[-1])
-    return keys
-
-
-def _prefixes(gists: list[str]) -> list[bytes]:
-    """A digest of each beginning of these messages."""
-    running = hashlib.sha256()
-    digests = []
-    for gist in gists:
-        running.update(gist.encode("utf-8", "replace") + b"\x1e")
-        digests.append(running.digest())
-    return digests
-
-
-def _append(run: Draft, more: Draft) -> None:
-    run.models += more.models
-    run.tools += more.tools
-    run.asked_in.update(more.asked_in)
-    run.turns.update(more.turns)
-    run.around += more.around
-    run.session = merge_sessions([run.session, more.session])
-    for child in more.children:
-        child.parent = run
-        run.children.append(child)
-
-
-def _gist(message: Message) -> str:
-    """What a message says, without what differs between an answer and its repetition in the next request."""
-    kept = ("type", "content", "id", "name", "arguments", "response")
-    parts: list[Json] = []
-    for part in message.get("parts", []):
-        if isinstance(part, dict) and part.get("type") != "reasoning":
-            parts.append({key: part[key] for key in kept if part.get(key) not in (None, "")})
-    return json_text.canonical([message.get("role"), parts])
-
-
-def _new_words(rest: list[str]) -> bool:
-    return any(gist.startswith('["user"') and '"type":"text"' in gist for gist in rest)
