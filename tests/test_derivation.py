@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
+import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,12 +18,17 @@ import spanreel
 from conftest import ROOT, cases
 from deriving import TENANT, comparable, deriving, documents, open_at, requests_of, send, settle
 from otlp_lines import GENAI, Span, request, said, span
+from postgres import Cluster
+from spanreel.conventions import BASELINE, ORIGIN
 from spanreel.session import write_session
 from spanreel_collector.conversion.convert import convert_files
+from spanreel_collector.house import erase_session, erase_user
 from spanreel_collector.service.derivation import Derivation
+from spanreel_collector.service.reading_code import reading_code
 from spanreel_collector.service.retelling import Job, Told, retell
 from spanreel_collector.service.workshop import Closed, Unmade, Workshop
-from spanreel_collector.stores.store import NO_TRACE, Filter, Segment, Store
+from spanreel_collector.stores.opening import open_store
+from spanreel_collector.stores.store import NO_TRACE, Filter, Receipt, Segment, Store, StoreError
 
 pytestmark = pytest.mark.slow
 
@@ -84,6 +92,11 @@ def chat(number: int, question: str, trace: str, **attributes: Any) -> Span:
 
 def trace_of(number: int) -> str:
     return f"{number:032x}"
+
+
+def only_of(store: Store, key: str) -> Any:
+    (summary,) = store.find(TENANT, Filter(key=key)).sessions
+    return summary
 
 
 def only(store: Store) -> Any:
@@ -196,13 +209,105 @@ def test_rebuilding_reads_again_what_another_release_read_and_old_revisions_stay
     assert done == [3]
     for summary in store.find(TENANT, Filter()).sessions:
         assert summary.revision == 2
-        assert [one.reader for one in store.revisions(TENANT, summary.id)] == [spanreel.__version__, "0.0.1"]
+        assert [one.reader for one in store.revisions(TENANT, summary.id)] == [reading_code(), "0.0.1"]
         read = [store.session(TENANT, summary.id, revision) for revision in (1, 2)]
         assert [json.loads(one[1])["runs"][0]["turns"][0]["model_call"].get("input") for one in read if one] == [
             [],
             [0],
         ]
     assert deriving(store).rebuild(done.append) == 0
+
+
+def test_rebuilding_everything_reads_each_conversation_once(tmp_path: Path) -> None:
+    store = open_at(tmp_path)
+    for number in range(1, 500):
+        talk = {"gen_ai.conversation.id": "talk" if number % 10 == 0 else f"talk-{number}"}
+        send(store, request(chat(number, f"{number}?", trace_of(number), **talk), scope=GENAI))
+    settle(deriving(store))
+    before = store.find(TENANT, Filter(), limit=500)
+    read: list[int] = []
+
+    def counted(job: Job) -> Told:
+        told = retell(job)
+        read.append(sum(len(group.traces) for group in told.groups))
+        return told
+
+    assert Derivation(store, counted, lambda *_: None, 0).rebuild(lambda _: None, everything=True) == 499
+    assert sum(read) == 499
+    assert store.find(TENANT, Filter(), limit=500) == before
+
+
+def test_what_reads_is_named_by_its_release_and_by_what_it_is_made_of() -> None:
+    release, _, fingerprint = reading_code().partition("+")
+    assert release == spanreel.__version__
+    assert re.fullmatch("[0-9a-f]{12}", fingerprint)
+
+
+# -- whose ----------------------------------------------------------------------------------------------------------
+
+
+def test_each_who_asked_in_a_session_is_a_user_of_it_and_erased_with_it(tmp_path: Path) -> None:
+    store = open_at(tmp_path)
+    talk = {"gen_ai.conversation.id": "talk"}
+    send(store, request(chat(1, "one?", trace_of(1), **talk, **{"user.id": "ann"}), scope=GENAI))
+    send(store, request(chat(2, "two?", trace_of(2), **talk, **{"user.id": "bob"}), scope=GENAI))
+    send(store, request(chat(3, "other?", trace_of(3), **{"user.id": "ann"}), scope=GENAI))
+    settle(deriving(store))
+    (session,) = store.find(TENANT, Filter(user="bob")).sessions
+    assert (session.user, session.users, session.key) == ("ann", ("ann", "bob"), "talk")
+    read = store.session(TENANT, session.id)
+    assert read is not None
+    assert [run.get("user_id") for run in json.loads(read[1])["runs"]] == [None, "bob"]
+    assert len(store.find(TENANT, Filter(user="ann")).sessions) == 2
+    assert erase_user(store, TENANT, "bob") == Receipt(sessions=1, revisions=1, traces=2, items=2)
+    assert [one.key for one in store.find(TENANT, Filter()).sessions] == [trace_of(3)]
+
+
+def test_a_user_is_erased_from_traces_of_no_session_and_wherever_else_they_are_named(tmp_path: Path) -> None:
+    store = open_at(tmp_path)
+    plain = span(1, "GET /cart", {"user.id": "bob"}, trace=trace_of(1))
+    send(store, request(plain, scope="http"))
+    inner = span(3, "lookup", {"langfuse.trace.metadata.user_id": "bob"}, trace=trace_of(2), parent=2)
+    send(store, request(chat(2, "two?", trace_of(2), **{"user.id": "ann"}), inner, scope=GENAI))
+    send(store, request(chat(4, "four?", trace_of(4), **{"user.id": "bobby"}), scope=GENAI))
+    settle(deriving(store))
+    assert erase_user(store, TENANT, "bob") == Receipt(sessions=1, revisions=1, traces=2, items=3)
+    assert [one.key for one in store.find(TENANT, Filter()).sessions] == [trace_of(4)]
+    assert store.size().items == 1
+
+
+def test_two_conversations_of_one_user_are_not_read_together(tmp_path: Path) -> None:
+    store = open_at(tmp_path)
+    derivation = deriving(store)
+    for number in (1, 2):
+        send(store, request(chat(number, f"{number}?", trace_of(number), **{"user.id": "ann"}), scope=GENAI))
+        settle(derivation)
+    read: list[int] = []
+
+    def counted(job: Job) -> Told:
+        told = retell(job)
+        read.append(sum(len(group.traces) for group in told.groups))
+        return told
+
+    send(store, request(chat(3, "3?", trace_of(3), **{"user.id": "ann"}), scope=GENAI))
+    settle(Derivation(store, counted, lambda *_: None, 0))
+    assert read == [1]
+
+
+def test_a_session_goes_with_its_replays(tmp_path: Path) -> None:
+    store = open_at(tmp_path)
+    send(store, request(chat(1, "one?", trace_of(1)), scope=GENAI))
+    settle(deriving(store))
+    original = only(store).id
+    for number in (2, 3):
+        baseline = original if number == 2 else only_of(store, trace_of(2)).id
+        replayed = chat(number, "one?", trace_of(number), **{ORIGIN: "replay", BASELINE: baseline})
+        send(store, request(replayed, scope="spanreel"))
+        settle(deriving(store))
+    send(store, request(chat(4, "four?", trace_of(4)), scope=GENAI))
+    settle(deriving(store))
+    assert erase_session(store, TENANT, original).sessions == 3
+    assert only(store).key == trace_of(4)
 
 
 # -- what fails ------------------------------------------------------------------------------------------------------
@@ -317,6 +422,77 @@ def test_text_that_no_encoding_can_hold_costs_nobody_else(tmp_path: Path) -> Non
     settle(deriving(store))
     assert len(store.find(TENANT, Filter()).sessions) == 3
     assert len(store.find(TENANT, Filter(text="half pair")).sessions) == 1
+
+
+def test_a_conversation_of_too_much_stays_as_it_was_and_others_go_on(tmp_path: Path) -> None:
+    store = open_at(tmp_path)
+    derivation = deriving(store)
+    derivation.most_bytes = 20_000
+    talk = {"gen_ai.conversation.id": "talk"}
+    send(store, request(chat(1, "1?", trace_of(1), **talk), scope=GENAI))
+    settle(derivation)
+    for number in range(2, 20):
+        send(store, request(chat(number, f"{number}? {'long ' * 200}", trace_of(number), **talk), scope=GENAI))
+    send(store, request(chat(30, "other", trace_of(30)), scope=GENAI))
+    for _ in range(5):
+        derivation.step()
+    known = {one.key: one.runs for one in store.find(TENANT, Filter()).sessions}
+    assert known[trace_of(30)] == 1
+    assert 1 <= known["talk"] < 19
+    assert {one.place for one in store.refusals(TENANT)} == {
+        f"trace {trace_of(number)}" for number in range(known["talk"] + 1, 20)
+    }
+    assert "more than 20000 bytes" in store.refusals(TENANT)[0].reason
+    assert (store.size().items, store.size().pending) == (20, 0)
+    # What was left out of it is erased with it.
+    assert erase_session(store, TENANT, only_of(store, "talk").id).traces == 19
+    assert store.size().items == 1
+
+
+def test_what_was_claimed_while_the_store_goes_away_is_worked_on_when_it_is_back(cluster: Cluster) -> None:
+    url = cluster.new_database()
+    store = open_store(url)
+    send(store, request(chat(1, "one?", trace_of(1)), scope=GENAI))
+    gone = False
+
+    def make(job: Job) -> Told:
+        nonlocal gone
+        if not gone:
+            gone = True
+            cluster.stop()
+        return retell(job)
+
+    derivation = Derivation(store, make, lambda *_: None, 0, claim_seconds=3600)
+    try:
+        with pytest.raises(StoreError):
+            derivation.step()
+    finally:
+        cluster.start()
+    deadline = time.monotonic() + 30
+    while not store.find(TENANT, Filter()).sessions:
+        assert time.monotonic() < deadline
+        with suppress(StoreError):
+            derivation.step()
+    assert only(store).key == trace_of(1)
+    store.close()
+    cluster.give_back(url)
+
+
+def test_what_expires_while_sessions_are_made_of_it_leaves_nothing(tmp_path: Path) -> None:
+    store = open_at(tmp_path)
+
+    def slow(job: Job) -> Told:
+        told = retell(job)
+        other = open_at(tmp_path)
+        other.expire(2**62, 10)
+        other.close()
+        return told
+
+    send(store, request(chat(1, "one?", trace_of(1)), scope=GENAI))
+    Derivation(store, slow, lambda *_: None, 0).step()
+    size = store.size()
+    assert (size.items, size.traces, size.sessions, size.pending) == (0, 0, 0, 0)
+    assert store.refusals(TENANT) == ()
 
 
 def test_a_conversation_that_is_dear_rests_and_others_go_on(tmp_path: Path) -> None:

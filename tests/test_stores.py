@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ import pytest
 from postgres import Cluster
 from spanreel_collector.stores.database import DatabaseStore
 from spanreel_collector.stores.opening import open_store, shown
+from spanreel_collector.stores.removing import KEPT_REPORTS, KEPT_REPORTS_SIZE
 from spanreel_collector.stores.store import (
     NO_TRACE,
     Conflict,
@@ -50,6 +53,18 @@ class Home:
 
     def open(self) -> Store:
         return open_store(self.url)
+
+    def run(self, statements: Sequence[str]) -> None:
+        """Run statements on the database itself."""
+        if self.cluster is None:
+            with closing(sqlite3.connect(self.folder / "store.db")) as file, file:
+                for statement in statements:
+                    file.execute(statement)
+            return
+        with psycopg.connect(self.url) as connection:
+            connection.execute("SET search_path TO spanreel")
+            for statement in statements:
+                connection.execute(statement.encode())
 
     def holds(self, marker: str) -> bool:
         """Whether this text stands anywhere: in the files, or in the rows."""
@@ -366,6 +381,7 @@ def test_a_session_that_says_the_same_stays(store: Store) -> None:
 
 def test_names_join_traces_as_they_were_last_read(store: Store) -> None:
     long = "n" * 5000
+    store.append([segment(1, range(1)), segment(2, range(1))])
     store.save(derived(marks={1: 0, 2: 0}, names={trace(1): frozenset({"x", "y", long}), trace(2): frozenset({"y"})}))
     assert store.related("acme", frozenset({"y", "z"})) == {trace(1), trace(2)}
     assert store.related("acme", frozenset({long})) == {trace(1)}
@@ -375,13 +391,35 @@ def test_names_join_traces_as_they_were_last_read(store: Store) -> None:
     assert store.names("acme", frozenset({trace(1)})) == {"z"}
 
 
-def test_traces_that_another_release_read_are_behind(store: Store) -> None:
-    store.append([segment(number, range(1)) for number in range(5)])
+def test_traces_that_were_read_are_told_in_order_and_those_that_another_read(store: Store) -> None:
+    store.append([segment(number, range(1), tenant) for tenant in ("acme", "zeta") for number in range(5)])
     store.save(derived(marks={1: 0, 2: 0}, reader="1.0"))
     store.save(derived(marks={3: 0}, reader="1.2"))
-    assert set(store.behind("1.1", 10)) == {("acme", trace(number)) for number in (1, 2, 3)}
-    assert len(store.behind("1.1", 2)) == 2
-    assert set(store.behind("1.0", 10)) == {("acme", trace(3))}
+    store.save(derived(marks={0: 0}, reader="1.1", tenant="zeta"))
+    first = ("", b"")
+    mine = [("acme", trace(number)) for number in (1, 2, 3)]
+    assert store.read_traces(first, 10) == (*mine, ("zeta", trace(0)))
+    assert store.read_traces(mine[1], 1) == (mine[2],)
+    assert store.read_traces(first, 10, "1.1") == tuple(mine)
+    assert store.read_traces(first, 2, "1.1") == tuple(mine[:2])
+    assert store.read_traces(mine[0], 10, "1.0") == (mine[2], ("zeta", trace(0)))
+
+
+def test_nothing_is_kept_of_what_expired_while_it_was_read(store: Store) -> None:
+    store.append([segment(1, range(2)), segment(2, range(2))])
+    read = {int.from_bytes(one.trace): one.mark for one in claim_all(store)}
+    assert store.expire(FAR, 10).traces == 2
+    with pytest.raises(Conflict):
+        store.save(derived(made(summary("s"), 1, 2), marks=read))
+    # What comes of it meanwhile is none of what was read.
+    store.append([segment(1, range(2, 4))])
+    with pytest.raises(Conflict):
+        store.save(derived(made(summary("s"), 1), marks=read))
+    store.save(derived(marks={2: read[2]}, names={trace(2): frozenset({"n"})}))
+    assert (ids(store), store.size().traces, store.names("acme", frozenset({trace(2)}))) == ([], 1, frozenset())
+    (claimed,) = claim_all(store)
+    store.save(derived(made(summary("s"), 1), marks={1: claimed.mark}))
+    assert ids(store) == ["s"]
 
 
 # -- finding ---------------------------------------------------------------------------------------------------------
@@ -410,6 +448,7 @@ def fill(store: Store) -> None:
             tools=("search",) if number == 4 else (),
             tags=("red", "blue") if number in (2, 7) else ("green",),
             user=f"user-{number % 4}",
+            users=(f"user-{number % 4}", "guest") if number in (2, 5) else (),
             origin="replay" if number == 8 else "recorded",
             status="error" if number in (1, 2) else "ok",
             key=f"key-{number}",
@@ -433,6 +472,8 @@ FILTERS: list[tuple[dict[str, Any], set[int]]] = [
     ({"tool": "search"}, {4}),
     ({"tag": "blue"}, {2, 7}),
     ({"user": "user-3"}, {3, 7}),
+    ({"user": "guest"}, {2, 5}),
+    ({"user": "guest", "tag": "red"}, {2}),
     ({"origin": "replay"}, {8}),
     ({"status": "error"}, {1, 2}),
     ({"key": "key-6"}, {6}),
@@ -606,6 +647,7 @@ def test_facets_count_sessions_greatest_first(store: Store) -> None:
     assert facets["tool"] == (("search", 1),)
     assert facets["origin"] == (("recorded", 9), ("replay", 1))
     assert facets["status"] == (("ok", 8), ("error", 2))
+    assert "user" not in facets
     store.save(derived(made(summary("s4", 2, agents=("writer",), status="error"), 4)))
     store.erase("acme", frozenset({"s2"}))
     facets = store.facets("acme")
@@ -622,6 +664,19 @@ def test_values_of_any_length_and_kind_are_kept_and_found(store: Store) -> None:
         assert ids(store, **wanted) == ["s"]
     assert ids(store, agent="x" * 99_999) == []
     assert store.session("acme", "s") == (one, b"{}")
+
+
+def test_of_a_session_the_newest_reports_are_kept_by_number_and_size(store: Store) -> None:
+    for number in range(KEPT_REPORTS + 3):
+        store.add_report("acme", Report(f"r{number:04}", "s", number, "PASS", b"{}"))
+    store.add_report("acme", Report("another", "t", 0, "PASS", b"{}"))
+    newest = [f"r{number:04}" for number in range(KEPT_REPORTS + 2, 2, -1)]
+    assert [one.id for one in store.reports("acme", "s")] == newest
+    for number in range(5):
+        document = os.urandom(KEPT_REPORTS_SIZE // 4)
+        store.add_report("acme", Report(f"large{number}", "s", 9000 + number, "PASS", document))
+    assert [one.id for one in store.reports("acme", "s")] == ["large4", "large3", "large2"]
+    assert len(store.reports("acme", "t")) == 1
 
 
 def test_reports_are_read_newest_first_and_the_same_id_replaces(store: Store) -> None:
@@ -752,6 +807,26 @@ def test_a_store_is_there_again_when_it_is_opened_again(home: Home, store: Store
     again = home.open()
     assert (kept(again, 1), ids(again, text="words")) == ([item(0), item(1), item(2)], ["s"])
     again.ready()
+    again.close()
+
+
+def test_users_of_sessions_that_an_older_release_kept_are_found(home: Home) -> None:
+    store = home.open()
+    store.save(derived(*(made(summary(f"s{number}", user="ann"), number) for number in range(3))))
+    store.close()
+    as_before = (
+        "ALTER TABLE session ADD COLUMN user_id TEXT",
+        "UPDATE session SET user_id = 'ann' WHERE id <> 's1'",
+        "CREATE INDEX session_of_user ON session (tenant, user_id, by_started, id) WHERE user_id IS NOT NULL",
+        "DELETE FROM facet WHERE kind = 'user'",
+        "DELETE FROM facet_count WHERE kind = 'user'",
+        "DELETE FROM migration WHERE version = 2",
+    )
+    home.run(as_before)
+    again = home.open()
+    assert ids(again, user="ann") == ["s2", "s0"]
+    again.erase("acme", frozenset({"s0"}))
+    assert ids(again, user="ann") == ["s2"]
     again.close()
 
 

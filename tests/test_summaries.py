@@ -29,6 +29,7 @@ def test_a_summary_says_who_did_what_when_and_with_how_much() -> None:
         status="error",
         name="refund",
         user="u-1",
+        users=("u-1",),
         started=nanoseconds("2026-11-18T11:06:41Z"),
         ended=nanoseconds(session.ended_at),
         agents=("care", "researcher"),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final
 
+from spanreel_collector.stores.names import conversation_name, user_name
 from spanreel_collector.stores.store import Filter, Receipt, Store
 
 CHUNK: Final = 100
@@ -58,23 +60,56 @@ def _steps(store: Store, retention: Retention, clock: Callable[[], int]) -> Iter
             chunk = min(chunk * 2, CHUNK)
 
 
+def erase_session(store: Store, tenant: str, session: str) -> Receipt:
+    """Remove a session and its replays, which say what it says, with what they were made of."""
+    return _erase(store, tenant, frozenset({session}), frozenset())
+
+
 def erase_user(store: Store, tenant: str, user: str, patience: float = 0.0) -> Receipt:
-    """Remove all sessions of a user, and what they were made of.
+    """Remove all that a user is named in: sessions, whoever else spoke in them, their replays, and traces of none.
 
     Whose a trace is shows when a session is made of it: for those that came before, this waits so many seconds.
     """
     asked, until = time.time_ns(), time.monotonic() + patience
-    receipt = _erase_sessions(store, tenant, user)
+    receipt = _erase_all_of(store, tenant, user)
     while store.pending(tenant, asked) and time.monotonic() < until:
         time.sleep(_LOOK)
-    return receipt + _erase_sessions(store, tenant, user)
+    return receipt + _erase_all_of(store, tenant, user)
 
 
-def _erase_sessions(store: Store, tenant: str, user: str) -> Receipt:
+def _erase_all_of(store: Store, tenant: str, user: str) -> Receipt:
     receipt = Receipt()
-    while sessions := frozenset(one.id for one in store.find(tenant, Filter(user=user), limit=_PAGE).sessions):
-        step = store.erase(tenant, sessions)
+    while True:
+        traces = store.related(tenant, frozenset({user_name(user)}))
+        named = {one.id for one in store.find(tenant, Filter(user=user), limit=_PAGE).sessions}
+        step = _erase(store, tenant, named | store.sessions_of(tenant, traces), traces)
         receipt += step
         if step == Receipt():
-            break
-    return receipt
+            return receipt
+
+
+def _erase(store: Store, tenant: str, sessions: AbstractSet[str], traces: frozenset[bytes]) -> Receipt:
+    found, fresh = set(sessions), set(sessions)
+    while fresh:  # a replay may have been replayed
+        fresh = {replay for one in fresh for replay in _replays(store, tenant, one)} - found
+        found |= fresh
+    traces |= frozenset(trace for one in found for trace in _left_out(store, tenant, one))
+    return store.erase(tenant, frozenset(found), traces) if found or traces else Receipt()
+
+
+def _left_out(store: Store, tenant: str, session: str) -> frozenset[bytes]:
+    """Traces of a session's conversation that it was not made of, since it was too large."""
+    read = store.session(tenant, session)
+    if read is None or read[0].kind != "conversation":
+        return frozenset()
+    names = store.names(tenant, store.traces_of(tenant, session))
+    return store.related(tenant, names & {conversation_name(read[0].key)})
+
+
+def _replays(store: Store, tenant: str, session: str) -> Iterator[str]:
+    cursor: str | None = None
+    while True:
+        page = store.find(tenant, Filter(baseline=session), limit=_PAGE, cursor=cursor)
+        yield from (one.id for one in page.sessions)
+        if (cursor := page.cursor) is None:
+            return

@@ -194,8 +194,9 @@ class Run(Document):
     """One request to an agent until its final answer. ``result`` is the native result as JSON.
 
     ``implicit`` says that no agent was around its calls. ``sees_tools`` says that every tool that ran in it left a
-    span: what its model was told of other calls, the framework said by itself. ``order`` says what its calls are
-    ordered by: recorded turns and places in answers, else their start, else their arrival.
+    span: what its model was told of other calls, the framework said by itself. ``user_id`` is who asked, where that is
+    another than the session's. ``order`` says what its calls are ordered by: recorded turns and places in answers, else
+    their start, else their arrival.
     """
 
     id: str
@@ -205,6 +206,7 @@ class Run(Document):
     agent: AgentInfo = Field(default_factory=AgentInfo)
     implicit: bool = False
     sees_tools: bool = False
+    user_id: str | None = None
     draws: list[Draws] | None = None
     entrypoint: Entrypoint | None = None
     input: list[int] = Field(default_factory=list)

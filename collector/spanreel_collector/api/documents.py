@@ -23,6 +23,7 @@ class SessionSummary(BaseModel):
     status: str
     name: str | None = None
     user: str | None = None
+    users: list[str] = []
     started: str | None = None
     ended: str | None = None
     agents: list[str] = []
@@ -147,7 +148,7 @@ class Report(BaseModel):
 
 
 class Receipt(BaseModel):
-    """What was erased, in numbers; ``remains`` says what this does not reach.
+    """What was erased, in numbers, replays among the sessions; ``remains`` says what this does not reach.
 
     ``pending`` traces came before and are no session yet, so that it is not known whose they are: erase again.
     """

@@ -183,14 +183,14 @@ def compare_sessions(
 
 @router.delete("/sessions/{session}")
 def erase_session(session: str, store: InStore, tenant: Tenant) -> Receipt:
-    """Remove a session: its revisions, spans, log records, reports and search text; late spans of it are not kept."""
+    """Remove a session and its replays: revisions, spans, logs, reports, search text. Late spans are not kept."""
     _found(store, tenant, session)
-    return Receipt.of(store.erase(tenant, frozenset({session})))
+    return Receipt.of(house.erase_session(store, tenant, session))
 
 
 @router.delete("/users/{user:path}")
 def erase_user(user: str, store: InStore, tenant: Tenant) -> Receipt:
-    """Remove all sessions of a user, as one by one. None is no error.
+    """Remove all that a user is named in: sessions, their replays, and spans of no session. None is no error.
 
     It waits some seconds for what came just now to become sessions; ``pending`` says whether something has not.
     """

@@ -9,7 +9,7 @@ from typing import Any
 
 from spanreel.conventions import SESSION_NAMESPACE
 from spanreel_collector import dialects
-from spanreel_collector.sessions.facts import read_session_id
+from spanreel_collector.sessions.facts import read_ids
 from spanreel_collector.span import Batch, Fault, Origin, RawEvent, RawLink, RawLog, RawSpan
 
 _PROTOCOL = 5
@@ -19,7 +19,7 @@ _PROTOCOL = 5
 class Segment:
     """What one batch holds of one trace. ``keys`` are equal in traces that may be one session; ``start`` is the first.
 
-    ``trace`` is empty for logs of no trace. ``linked`` are traces that are one with it.
+    ``trace`` is empty for logs of no trace. ``linked`` are traces that are one with it, ``users`` all that it names.
     """
 
     trace: str
@@ -27,6 +27,7 @@ class Segment:
     start: int
     data: bytes
     linked: frozenset[str] = frozenset()
+    users: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,7 @@ class _Gathered:
     logs: list[RawLog] = field(default_factory=list)
     keys: set[str] = field(default_factory=set)
     linked: set[str] = field(default_factory=set)
+    users: set[str] = field(default_factory=set)
 
 
 def pack(batch: Batch) -> Packed:
@@ -53,7 +55,9 @@ def pack(batch: Batch) -> Packed:
     for number, span in enumerate(batch.spans):
         gathered = traces.setdefault(span.trace_id, _Gathered())
         gathered.spans.append((number, span))
-        if session := read_session_id(span.attributes):
+        session, users = read_ids(span.attributes)
+        gathered.users.update(users)
+        if session:
             namespace = span.attributes.get(SESSION_NAMESPACE)
             gathered.keys.add(session if namespace is None else f"{namespace}\0{session}")
         gathered.linked.update(dialects.linked(span))
@@ -61,8 +65,10 @@ def pack(batch: Batch) -> Packed:
         log = dialects.place(record)
         gathered = traces.setdefault(log.trace_id or "", _Gathered())
         gathered.logs.append(log)
-        if log.trace_id and (session := read_session_id(log.attributes)):
-            gathered.keys.add(session)
+        if log.trace_id:
+            session, users = read_ids(log.attributes)
+            gathered.users.update(users)
+            gathered.keys.update((session,) if session else ())
     origins: dict[int, bytes] = {}
     segments = (_segment(trace, gathered, origins) for trace, gathered in traces.items())
     return Packed(tuple(segments), len(batch.spans), batch.faults, dict(batch.skipped))
@@ -86,7 +92,8 @@ def _segment(trace: str, gathered: _Gathered, origins: dict[int, bytes]) -> Segm
     logs = [(index(log.origin), *_plain_log(log)) for log in gathered.logs]
     start = min((span.start for _, span in gathered.spans if span.start), default=0)
     data = pickle.dumps((written, spans, logs), _PROTOCOL)
-    return Segment(trace, frozenset(gathered.keys), start, data, frozenset(gathered.linked))
+    sets = map(frozenset, (gathered.linked, gathered.users))
+    return Segment(trace, frozenset(gathered.keys), start, data, *sets)
 
 
 def _plain_span(span: RawSpan) -> tuple[Any, ...]:

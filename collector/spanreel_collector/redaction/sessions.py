@@ -26,7 +26,7 @@ _SESSION: Final = {
     "messages": names.INPUT_MESSAGES,
     "tools": names.TOOL_DEFINITIONS,
 }
-_RUN: Final = {"arguments": names.RUN_ARGUMENTS, "result": names.RUN_RESULT}
+_RUN: Final = {"user_id": names.USER_ID, "arguments": names.RUN_ARGUMENTS, "result": names.RUN_RESULT}
 _MODEL_CALL: Final = {
     "settings": names.REQUEST_SETTINGS,
     "request_fields": names.REQUEST_PROVIDER_FIELDS,

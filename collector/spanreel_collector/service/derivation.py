@@ -15,15 +15,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import spanreel
+from spanreel_collector.service.reading_code import reading_code
 from spanreel_collector.service.relations import part, related
 from spanreel_collector.service.retelling import Group, Job, Told, write_segment
 from spanreel_collector.service.workshop import Closed, Died, Unmade
 from spanreel_collector.span import Fault
-from spanreel_collector.stores.store import NO_TRACE, Conflict, Derived, Pending, Refusal, Store, StoreError
-
-READER = spanreel.__version__
-"""The release that reads, as stores note it."""
+from spanreel_collector.stores.store import NO_TRACE, Conflict, Derived, Pending, Refusal, Store, StoreError, TraceKey
 
 _SECOND = 1_000_000_000
 _CLAIMED = 400
@@ -59,19 +56,23 @@ class Derivation:
     """A store's pending traces become sessions, in steps.
 
     Nobody else takes a claimed trace for ``claim_seconds``; a service that was killed leaves them for so long.
-    What took longer than ``dear_seconds`` rests.
+    What took longer than ``dear_seconds`` rests. Of more than ``most_bytes`` of spans no session is made.
     """
 
     store: Store
     make: Make
     publish: Publish
     quiet_seconds: float = 2.0
-    reader: str = READER
+    reader: str = field(default_factory=reading_code)
     progress: Progress = field(default_factory=Progress)
     claim_seconds: float = 30.0
     dear_seconds: float = 3.0
+    most_bytes: int = 512 * 1024 * 1024
     _resting: dict[bytes, float] = field(default_factory=dict)
+    _too_large: set[bytes] = field(default_factory=set)
     _noted: OrderedDict[Refusal, None] = field(default_factory=OrderedDict)
+    _unreleased: list[Pending] = field(default_factory=list)
+    _read_again: set[TraceKey] | None = None
 
     def run(self, stop: threading.Event) -> None:
         """Work until told to stop; what cannot be done now is tried again."""
@@ -95,6 +96,7 @@ class Derivation:
 
     def step(self, stop: threading.Event | None = None) -> int:
         """Make the sessions of traces that are quiet now; returns how many traces there were."""
+        self._release(())
         now = time.time_ns()
         claimed = self.store.claim(
             now - int(self.quiet_seconds * _SECOND), now + int(self.claim_seconds * _SECOND), _CLAIMED
@@ -107,9 +109,16 @@ class Derivation:
             done = self._derive_claimed(claimed, stop)
         finally:
             if not done:
-                with suppress(StoreError):  # then they wait until the claim ends
-                    self.store.release(claimed)
+                with suppress(StoreError):
+                    self._release(claimed)
         return len(claimed)
+
+    def _release(self, claimed: Iterable[Pending]) -> None:
+        """Give back what was claimed and not done; what cannot be given back now is at the next step."""
+        self._unreleased += claimed
+        if self._unreleased:
+            self.store.release(self._unreleased)
+            self._unreleased = []
 
     def _derive_claimed(self, claimed: Iterable[Pending], stop: threading.Event | None) -> bool:
         """Whether there was time for all of them."""
@@ -123,20 +132,22 @@ class Derivation:
                 self.derive(tenant, marks)
         return True
 
-    def rebuild(self, told: Callable[[int], None]) -> int:
-        """Make the sessions again that another release read; returns how many traces it had read."""
-        done = 0
-        last: tuple[tuple[str, bytes], ...] = ()
-        while (behind := self.store.behind(self.reader, _CLAIMED)) and behind != last:
-            last = behind
+    def rebuild(self, told: Callable[[int], None], *, everything: bool = False) -> int:
+        """Make the sessions again that other code has read, or all; returns how many traces that were."""
+        self._read_again = set()
+        done, after = 0, ("", b"")
+        while behind := self.store.read_traces(after, _CLAIMED, None if everything else self.reader):
+            after = behind[-1]
             tenants: dict[str, dict[bytes, int]] = {}
             for tenant, trace in behind:
-                tenants.setdefault(tenant, {})[trace] = 0
+                if (tenant, trace) not in self._read_again:  # with another, of whose session it is
+                    tenants.setdefault(tenant, {})[trace] = 0
             for tenant, marks in tenants.items():
                 self._resting.clear()
                 self.derive(tenant, marks)
             done += len(behind)
             told(done)
+        self._read_again = None
         return done
 
     def derive(self, tenant: str, marks: Mapping[bytes, int], *, again: bool = False) -> None:
@@ -147,7 +158,7 @@ class Derivation:
         began = time.monotonic()
         try:
             self._derive(tenant, dict(marks))
-        except (Unmade, TooMuch) as error:
+        except (Unmade, _TooMuch) as error:
             if len(marks) > 1:
                 # Which of them it is, the halves tell.
                 traces = list(marks)
@@ -162,46 +173,70 @@ class Derivation:
             self.progress.seconds += time.monotonic() - began
 
     def _derive(self, tenant: str, marks: dict[bytes, int]) -> None:
-        wanted = self._awake(self._known(tenant, marks))
+        names: dict[bytes, frozenset[str]] = {}
+        wanted = self._awake(tenant, marks, self._known(tenant, marks), names)
         alone = len(marks) == 1
         for _ in range(_ROUNDS):
             if not wanted:
                 return
             began = time.monotonic()
-            read, told = self._read(tenant, wanted, alone=alone)
+            try:
+                read, told = self._read(tenant, wanted, alone=alone)
+            except _TooMuch:
+                if not alone:
+                    raise
+                self._too_large |= wanted
+                self._awake(tenant, marks, [wanted], names)
+                return
             self._note(tenant, told.faults)
             closed, opened = part(self.store, tenant, told.groups, wanted)
             # Of a trace that was erased meanwhile nothing is left to read, and nothing is to wait for.
             closed.append(_nothing({trace for trace in marks if trace in wanted and trace not in read}))
             if self._save(tenant, closed, {**marks, **read}):
-                self._rest(closed, (time.monotonic() - began) / max(1, len(wanted)))
+                for group in closed:
+                    self._rest(group.names, (time.monotonic() - began) / len(wanted) * len(group.names))
             else:
                 opened += [group.traces for group in closed]
-            wanted = self._awake(opened)
+            names |= {trace: found for group in told.groups for trace, found in group.names.items()}
+            wanted = self._awake(tenant, marks, opened, names)
             marks = {trace: mark for trace, mark in marks.items() if trace in wanted}
         raise Unmade(f"more traces kept joining it, or others saved it, {_ROUNDS} times in a row")
 
     def _known(self, tenant: str, marks: Iterable[bytes]) -> Iterator[frozenset[bytes]]:
         """What is known to belong to each; together where nothing rests, which costs less."""
-        traces = [frozenset({trace}) for trace in marks] if self._resting else [frozenset(marks)]
+        apart = self._resting or self._too_large
+        traces = [frozenset({trace}) for trace in marks] if apart else [frozenset(marks)]
         return (related(self.store, tenant, some, self.store.names(tenant, some)) for some in traces)
 
-    def _rest(self, groups: Iterable[Group], cost: float) -> None:
-        """Leave what was dear alone for some time, or one endless conversation would leave none for the others.
+    def _rest(self, traces: Iterable[bytes], took: float) -> None:
+        """Leave what took so many seconds alone for some time, or one endless conversation left none for the others."""
+        now = time.monotonic()
+        if took > self.dear_seconds:
+            self._resting = {trace: until for trace, until in self._resting.items() if until > now}
+            self._resting |= dict.fromkeys(traces, now + _REST * took)
 
-        ``cost`` is how many seconds each of its traces took.
+    def _awake(
+        self,
+        tenant: str,
+        marks: Mapping[bytes, int],
+        together: Iterable[frozenset[bytes]],
+        names: Mapping[bytes, frozenset[str]],
+    ) -> frozenset[bytes]:
+        """All traces of these but of those that rest: they are looked at again when the claim on them ends.
+
+        What belongs to a conversation that was too large is given up, under its names.
         """
         now = time.monotonic()
-        self._resting = {trace: until for trace, until in self._resting.items() if until > now}
-        for group in groups:
-            if (took := cost * len(group.names)) > self.dear_seconds:
-                self._resting |= dict.fromkeys(group.names, now + _REST * took)
-
-    def _awake(self, together: Iterable[frozenset[bytes]]) -> frozenset[bytes]:
-        """All traces of these but of those that rest: they are looked at again when the claim on them ends."""
-        now = time.monotonic()
         resting = {trace for trace, until in self._resting.items() if until > now}
-        return frozenset[bytes]().union(*(traces for traces in together if not traces & resting))
+        awake: set[bytes] = set()
+        why = f"its conversation has more than {self.most_bytes} bytes of spans, which are kept"
+        for traces in together:
+            if traces & self._too_large:
+                for trace in sorted(traces & marks.keys()):
+                    self._give_up(tenant, {trace: marks[trace]}, why, names.get(trace))
+            elif not traces & resting:
+                awake |= traces
+        return frozenset(awake)
 
     def _read(self, tenant: str, wanted: frozenset[bytes], *, alone: bool) -> tuple[dict[bytes, int], Told]:
         """What these traces become, and up to which mark each was read."""
@@ -214,8 +249,8 @@ class Derivation:
                     marks[segment.trace] = max(marks.get(segment.trace, 0), mark)
                     write_segment(file, segment)
                     size += segment.size
-                    if size > _HANDFUL and not alone:
-                        raise TooMuch(f"more than {_HANDFUL} bytes")
+                    if size > (self.most_bytes if alone else min(_HANDFUL, self.most_bytes)):
+                        raise _TooMuch
             heads = self.store.heads(tenant, self.store.sessions_of(tenant, wanted))
             return marks, self.make(Job(str(path), heads, time.time_ns()))
 
@@ -238,18 +273,20 @@ class Derivation:
         except Conflict:
             return False
         self.progress.traces += len(names)
+        if self._read_again is not None:
+            self._read_again.update((tenant, trace) for trace in names)
         self.progress.sessions += len(made)
         for one in made:
             self.publish(tenant, one.summary.id, one.summary.revision)
         return True
 
-    def _give_up(self, tenant: str, marks: Mapping[bytes, int], why: str) -> None:
+    def _give_up(self, tenant: str, marks: Mapping[bytes, int], why: str, named: frozenset[str] | None = None) -> None:
         """Note a trace that cannot be read; it is tried again when more of it comes, or by another release."""
         (trace,) = marks
         _log.warning("no session can be made of trace %s: %s", trace.hex(), why)
         self.progress.failed += 1
         self._note(tenant, [Fault(f"trace {trace.hex()}", f"no session can be made of it: {why}")])
-        names = {trace: self.store.names(tenant, frozenset(marks))}
+        names = {trace: self.store.names(tenant, frozenset(marks)) if named is None else named}
         known = self.store.sessions_of(tenant, frozenset(marks))
         self.store.save(Derived(tenant, dict(marks), names, (), known, self.reader))
 
@@ -267,8 +304,8 @@ class Derivation:
             self.store.append((), fresh)
 
 
-class TooMuch(Exception):
-    """More than is worked on together."""
+class _TooMuch(Exception):
+    """More than is worked on together, or at all."""
 
 
 def _nothing(traces: Iterable[bytes]) -> Group:

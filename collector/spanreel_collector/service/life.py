@@ -59,7 +59,13 @@ def serve(settings: ServiceSettings, access: Access, store: Store, started: Star
         stack.callback(telemetry.close)
         events = Events()
         workshop = Workshop(settings.derive_patience)
-        derivation = Derivation(store, traced(workshop.make, telemetry), events.publish, settings.quiet_seconds)
+        derivation = Derivation(
+            store,
+            traced(workshop.make, telemetry),
+            events.publish,
+            settings.quiet_seconds,
+            most_bytes=settings.derive_bytes,
+        )
         committer = Committer(timed(store.append, telemetry), QueueLimits(settings.queue_bytes)).start()
         stack.callback(_finish, committer, settings.stop_seconds)
         receiver = Receiver(committer, _intake(settings))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from spanreel_collector.service.retelling import Group, opposite, own_name
+from spanreel_collector.service.retelling import Group
+from spanreel_collector.stores.names import opposites, own_name
 from spanreel_collector.stores.store import Store
 
 
@@ -39,7 +40,7 @@ def related(store: Store, tenant: str, traces: frozenset[bytes], names: frozense
     """These traces, and all that share a name or a session with them, or with one of those, as far as it is known."""
     found = fresh = traces
     while fresh:
-        asked = frozenset(opposite(name) for name in names) | frozenset(own_name(trace) for trace in fresh)
+        asked = opposites(names) | frozenset(own_name(trace) for trace in fresh)
         sessions = (store.traces_of(tenant, session) for session in store.sessions_of(tenant, fresh))
         fresh = store.related(tenant, asked).union(*sessions) - found
         found |= fresh

@@ -5,7 +5,6 @@ Knows no store, so that it can run in a process of its own (`workshop`).
 
 from __future__ import annotations
 
-import hashlib
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -25,6 +24,14 @@ from spanreel_collector.otlp import read_message
 from spanreel_collector.service.summaries import searchable, summarise
 from spanreel_collector.sources.references import resolve
 from spanreel_collector.span import Batch, Fault
+from spanreel_collector.stores.names import (
+    beginning_name,
+    conversation_name,
+    end_name,
+    own_name,
+    session_name,
+    user_name,
+)
 from spanreel_collector.stores.store import Made, Segment, Signal
 from spanreel_collector.stores.words import distinct_words
 
@@ -96,27 +103,6 @@ def _read(decompressor: zstandard.ZstdDecompressor, body: bytes, about: tuple[by
         return Batch(faults=(Fault(place, f"a segment cannot be read: {error}"),))
 
 
-# -- names -----------------------------------------------------------------------------------------------------------
-
-
-def own_name(trace: bytes) -> str:
-    """The name of a trace that others may link to."""
-    return _name("t", trace.hex().encode())
-
-
-def opposite(name: str) -> str:
-    """The name that traces have which this one joins: an end of a loop is joined to a beginning, others to their like.
-
-    So two conversations that begin alike are not read together.
-    """
-    return {"h": "l", "l": "h"}.get(name[0], name[0]) + name[1:]
-
-
-def _name(kind: str, content: bytes) -> str:
-    """A name: of one length, and with nothing of what it stands for to be read in it."""
-    return f"{kind}:{hashlib.sha256(content).hexdigest()[:24]}"
-
-
 # -- sessions --------------------------------------------------------------------------------------------------------
 
 
@@ -162,7 +148,7 @@ class _Book:
             trace = segment.trace.encode()
             self.one.join(trace, trace)
             self.homes.setdefault(trace, set()).add(home)
-            names.update(_name("c", key.encode("utf-8", "surrogatepass")) for key in segment.keys)
+            names.update(map(conversation_name, segment.keys), map(user_name, segment.users))
             for other in segment.linked:
                 self.one.join(trace, other.encode())
                 names.add(own_name(bytes.fromhex(other)))
@@ -172,8 +158,8 @@ class _Book:
     def add(self, cluster: Cluster, part: Part, sessions: list[Session]) -> None:
         """Note what a cluster became."""
         homes = sorted(home for trace, _ in cluster.traces for home in self.homes_of(trace))
-        found = {_name("h", head) for head in part.heads} | {_name("l", tail) for tail in part.tails}
-        found |= {_name("s", session.id.encode()) for session in sessions}
+        found = {*map(beginning_name, part.heads), *map(end_name, part.tails)}
+        found.update(session_name(session.id) for session in sessions)
         for home in homes:
             self.together.join(homes[0], home)
             self.names[home] |= found

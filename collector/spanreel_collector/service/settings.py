@@ -120,6 +120,13 @@ class ServiceSettings:
     derive_patience: float = _setting(
         600.0, _duration, "making the sessions of one conversation takes so long at most", shown="10m", metavar="TIME"
     )
+    derive_bytes: int = _setting(
+        512 * MIB,
+        _size,
+        "of a conversation of more than this its spans are kept, and its sessions stay as they are",
+        shown="512m",
+        metavar="SIZE",
+    )
     keep: float = _setting(
         0.0, _duration, "remove sessions of which nothing came for so long: 90d", shown="never", metavar="TIME"
     )

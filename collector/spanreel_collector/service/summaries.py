@@ -31,6 +31,7 @@ def summarise(session: Session, at: int) -> Summary:
         status=str(session.status),
         name=session.name,
         user=session.user_id,
+        users=_each_once((session.user_id, *(run.user_id for run in session.runs))),
         started=_moment(session.started_at),
         ended=_moment(session.ended_at),
         agents=_each_once(run.agent.name for run in session.runs),
@@ -92,7 +93,8 @@ def _texts(message: Message) -> Iterator[str]:
 
 
 def _pieces(session: Session) -> Iterator[str]:
-    yield from filter(None, (session.name, session.user_id, session.key.value, *session.tags))
+    users = (session.user_id, *(run.user_id for run in session.runs))
+    yield from filter(None, (session.name, *users, session.key.value, *session.tags))
     yield from _strings(session.metadata)
     for message in session.messages:
         for part in message.parts:

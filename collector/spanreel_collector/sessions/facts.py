@@ -94,10 +94,27 @@ def _read_told(attributes: Attributes) -> SessionInfo:
     )
 
 
-def read_session_id(attributes: Attributes) -> str | None:
-    """The session's id, of a span's attributes or a log record's."""
+def read_ids(attributes: Attributes) -> tuple[str | None, tuple[str, ...]]:
+    """The session's id, and all users that are named, of a span's attributes or a log record's."""
     told = _telling(attributes)
-    return _session_id(told, None) if told else None
+    return (_session_id(told, None), _all_users(told)) if told else (None, ())
+
+
+def _all_users(told: Attributes) -> tuple[str, ...]:
+    """Whoever is named, and not only whom the session is said to be of."""
+    keys = _keys_of_users(tuple(told))
+    if not keys:
+        return ()
+    metadata = _whole_metadata(told) if any(key not in _USER_IDS for key in keys) else {}
+    places = [(told, key) for key in _USER_IDS] + [(metadata, key) for key in _USER_IDS_IN_METADATA]
+    return tuple(user for place, key in places if (user := values.text(place, key)))
+
+
+@lru_cache(maxsize=4096)
+def _keys_of_users(keys: tuple[str, ...]) -> tuple[str, ...]:
+    """Which of the attributes that tell of a session may name a user."""
+    whole = (*_USER_IDS, *_MASTRA, _OPENINFERENCE_METADATA, names.SESSION_METADATA)
+    return tuple(key for key in keys if key in whole or _name_in_metadata(key) in _USER_IDS_IN_METADATA)
 
 
 def _telling(attributes: Attributes) -> Attributes:

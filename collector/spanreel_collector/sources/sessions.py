@@ -90,7 +90,7 @@ class _Writer:
             record = None if run.implicit else _run_record(run, self._messages(run.input), self._messages(run.output))
             attributes = {} if record is None else dict(wire.write(record))
             if run.parent is None:
-                attributes |= self._session_attributes()
+                attributes |= self._session_attributes(run)
             name = run.agent.name or "calls" if record is None else f"invoke_agent {run.agent.name or ''}".strip()
             yield Told(_span(run, name, (home, parent), attributes, run), run, record)
         for turn in run.turns:
@@ -105,12 +105,12 @@ class _Writer:
         for call in run.loose_tool_calls:
             yield from _tool_call(call, run, home, None, None)
 
-    def _session_attributes(self) -> dict[str, Any]:
+    def _session_attributes(self, run: Run) -> dict[str, Any]:
         session = self.session
         redaction = {"policy": session.redaction.policy, "key_ids": session.redaction.key_ids}
         found = {
             names.CONVERSATION_ID: session.key.value if session.key.kind == "conversation" else None,
-            names.USER_ID: session.user_id,
+            names.USER_ID: run.user_id or session.user_id,
             names.SESSION_NAME: session.name,
             names.SESSION_TAGS: list(session.tags) or None,
             names.SESSION_NAMESPACE: session.source.get("namespace"),

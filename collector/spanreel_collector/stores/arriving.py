@@ -9,19 +9,16 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from spanreel_collector.stores.rows import Row, Rows, pack_items
-from spanreel_collector.stores.store import Appended, Refusal, Segment
-
-Key = tuple[str, bytes]
-"""Tenant and trace."""
+from spanreel_collector.stores.store import Appended, Refusal, Segment, TraceKey
 
 KEPT_REFUSALS: Final = 1000
 """So many are kept of a tenant."""
 _LONGEST: Final = 1000
 
 
-def by_trace(segments: Sequence[Segment]) -> dict[Key, list[Segment]]:
+def by_trace(segments: Sequence[Segment]) -> dict[TraceKey, list[Segment]]:
     """Segments by their trace, in the order of keys: whoever locks rows does so in one order."""
-    traces: defaultdict[Key, list[Segment]] = defaultdict(list)
+    traces: defaultdict[TraceKey, list[Segment]] = defaultdict(list)
     for segment in segments:
         traces[segment.tenant, segment.trace].append(segment)
     return dict(sorted(traces.items()))
@@ -34,9 +31,9 @@ class Arriving:
     items: list[Row] = field(default_factory=list)
     traces: list[Row] = field(default_factory=list)
     known: int = 0
-    _segments: list[tuple[Key, int, Segment, tuple[bytes, ...]]] = field(default_factory=list)
+    _segments: list[tuple[TraceKey, int, Segment, tuple[bytes, ...]]] = field(default_factory=list)
 
-    def take(self, key: Key, segments: Sequence[Segment], known: AbstractSet[bytes]) -> None:
+    def take(self, key: TraceKey, segments: Sequence[Segment], known: AbstractSet[bytes]) -> None:
         """Take what is new of the segments of one trace."""
         seen = set(known)
         count = items = size = 0
@@ -52,7 +49,7 @@ class Arriving:
         if count:
             self.traces.append((*key, count, items, size))
 
-    def segments(self, before: Mapping[Key, int]) -> Iterator[Row]:
+    def segments(self, before: Mapping[TraceKey, int]) -> Iterator[Row]:
         """Rows of segments, each with its mark; before are the marks that those of a trace follow."""
         for key, place, segment, new in self._segments:
             yield (*key, before[key] + place, segment.signal, segment.size, pack_items(new), segment.body)

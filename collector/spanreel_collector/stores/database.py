@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final, Protocol
 
-from spanreel_collector.stores import moving, saving
+from spanreel_collector.stores import moving, removing, saving
+from spanreel_collector.stores.changing import Change, Database, sessions_of, traces_of
 from spanreel_collector.stores.finding import (
     Conditions,
     add_columns,
@@ -46,6 +47,7 @@ from spanreel_collector.stores.store import (
     Segment,
     Size,
     Summary,
+    TraceKey,
 )
 from spanreel_collector.stores.words import split_words
 
@@ -56,16 +58,8 @@ _AHEAD: Final = 60_000_000_000
 _AT_ONCE: Final = 4_000_000
 """Bytes of segments read together."""
 
-# A session of which something came that was not read yet is as old as that.
-_OLD: Final = (
-    "s.arrived < ? AND NOT EXISTS (SELECT 1 FROM session_trace l JOIN trace t ON t.tenant = l.tenant "
-    "AND t.trace = l.trace WHERE l.tenant = s.tenant AND l.session = s.id AND t.last >= ?)"
-)
-_OLD_SESSIONS: Final = f"SELECT s.arrived, s.tenant, s.id FROM session s WHERE {_OLD} ORDER BY s.arrived LIMIT ?"
-_OLD_TRACES: Final = "SELECT last, tenant, trace FROM trace WHERE alone = 1 AND last < ? ORDER BY last LIMIT ?"
 
-
-class Engine(saving.Database, moving.Movable, Protocol):
+class Engine(Database, moving.Movable, Protocol):
     """What is one database's own: connections, transactions, taking in, text search, the disk."""
 
     def reading(self) -> AbstractContextManager[Rows]:
@@ -211,7 +205,7 @@ class DatabaseStore:
     def sessions_of(self, tenant: str, traces: frozenset[bytes]) -> frozenset[str]:
         """See `Store`."""
         with self.engine.reading() as rows:
-            return saving.sessions_of(rows, tenant, traces)
+            return sessions_of(rows, tenant, traces)
 
     def save(self, derived: Derived) -> None:
         """See `Store`."""
@@ -221,11 +215,16 @@ class DatabaseStore:
                 change, Derived(derived.tenant, derived.marks, names, derived.made, derived.same, derived.reader)
             )
 
-    def behind(self, reader: str, limit: int) -> tuple[tuple[str, bytes], ...]:
+    def read_traces(self, after: tuple[str, bytes], limit: int, reader: str | None = None) -> tuple[TraceKey, ...]:
         """See `Store`."""
-        one = "SELECT tenant, trace FROM trace WHERE reader"
         with self.engine.reading() as rows:
-            found = rows.all(f"{one} < ? UNION ALL {one} > ? LIMIT ?", (reader, reader, limit))
+            if reader is None:
+                sql = "SELECT tenant, trace FROM trace WHERE reader IS NOT NULL AND (tenant, trace) > (?, ?)"
+                found = rows.all(f"{sql} ORDER BY tenant, trace LIMIT ?", (*after, limit))
+            else:
+                one = "SELECT tenant, trace FROM trace WHERE reader {} ? AND (tenant, trace) > (?, ?)"
+                both = f"{one.format('<')} UNION ALL {one.format('>')} ORDER BY tenant, trace LIMIT ?"
+                found = rows.all(both, (reader, *after, reader, *after, limit))
         return tuple((tenant, trace) for tenant, trace in found)
 
     # -- reading -------------------------------------------------------------------------------------------------------
@@ -262,9 +261,9 @@ class DatabaseStore:
 
     def facets(self, tenant: str) -> Mapping[str, tuple[tuple[str, int], ...]]:
         """See `Store`."""
-        sql = "SELECT kind, value, sessions FROM facet_count WHERE tenant = ?"
+        sql = f"SELECT kind, value, sessions FROM facet_count WHERE tenant = ? AND kind IN {places(FACETS)}"
         with self.engine.reading() as rows:
-            found = sorted(rows.all(sql, (tenant,)), key=lambda row: (-row[2], row[1]))
+            found = sorted(rows.all(sql, (tenant, *FACETS)), key=lambda row: (-row[2], row[1]))
         return {name: tuple((value, count) for kind, value, count in found if kind == name) for name in FACETS}
 
     def session(self, tenant: str, session: str, revision: int | None = None) -> tuple[Summary, bytes] | None:
@@ -287,7 +286,7 @@ class DatabaseStore:
     def traces_of(self, tenant: str, session: str) -> frozenset[bytes]:
         """See `Store`."""
         with self.engine.reading() as rows:
-            return saving.traces_of(rows, tenant, [session])
+            return traces_of(rows, tenant, [session])
 
     def add_report(self, tenant: str, report: Report) -> None:
         """See `Store`."""
@@ -299,6 +298,7 @@ class DatabaseStore:
         values = (key_of(report.id), report.session, report.at, report.verdict, pack(report.document))
         with self.engine.writing() as rows:
             rows.run(sql, (tenant, *values))
+            removing.remove_older_reports(rows, tenant, report.session)
 
     def reports(self, tenant: str, session: str) -> tuple[Report, ...]:
         """See `Store`."""
@@ -315,41 +315,22 @@ class DatabaseStore:
 
     # -- keeping house -------------------------------------------------------------------------------------------------
 
-    def erase(self, tenant: str, sessions: frozenset[str]) -> Receipt:
+    def erase(self, tenant: str, sessions: frozenset[str], traces: frozenset[bytes] = frozenset()) -> Receipt:
         """See `Store`. A trace that another session was made of too goes with it; the other stays as it was read."""
         with self._changing(tenant) as change:
-            receipt = saving.erase(change, sessions)
+            receipt = removing.erase(change, sessions, traces)
         self.engine.scrub()
         return receipt
 
     def expire(self, before: int, limit: int) -> Receipt:
         """See `Store`."""
         with self.engine.reading() as rows:
-            found = [*rows.all(_OLD_SESSIONS, (before, before, limit)), *rows.all(_OLD_TRACES, (before, limit))]
-        oldest = sorted(found, key=lambda row: (row[0], row[1], str(row[2])))[:limit]
+            found = list(removing.find_old(rows, before, limit))
         receipt = Receipt()
-        for tenant, group in groupby(sorted(oldest, key=lambda row: str(row[1])), key=lambda row: str(row[1])):
-            ids = [row[2] for row in group]
+        for tenant, old in found:
             with self._changing(tenant) as change:
-                # Once more, under the lock: something may have come meanwhile.
-                sessions = frozenset(
-                    self._still_old(change.rows, tenant, before, [i for i in ids if isinstance(i, str)])
-                )
-                alone = frozenset(
-                    self._still_alone(change.rows, tenant, before, [i for i in ids if isinstance(i, bytes)])
-                )
-                receipt += saving.expire(change, sessions, alone)
+                receipt += removing.expire(change, before, old)
         return receipt
-
-    def _still_old(self, rows: Rows, tenant: str, before: int, ids: Sequence[str]) -> Iterator[str]:
-        for some in chunks(ids):
-            sql = f"SELECT s.id FROM session s WHERE {_OLD} AND s.tenant = ? AND s.id IN {places(some)}"
-            yield from (session for (session,) in rows.all(sql, (before, before, tenant, *some)))
-
-    def _still_alone(self, rows: Rows, tenant: str, before: int, traces: Sequence[bytes]) -> Iterator[bytes]:
-        for some in chunks(traces):
-            sql = f"SELECT trace FROM trace WHERE alone = 1 AND last < ? AND tenant = ? AND trace IN {places(some)}"
-            yield from (trace for (trace,) in rows.all(sql, (before, tenant, *some)))
 
     def oldest(self) -> int | None:
         """See `Store`."""
@@ -406,10 +387,10 @@ class DatabaseStore:
     # -- shared --------------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def _changing(self, tenant: str) -> Iterator[saving.Saving]:
+    def _changing(self, tenant: str) -> Iterator[Change]:
         with self.engine.writing() as rows:
             self.engine.lock(rows, tenant)
-            yield saving.Saving(rows, tenant, self.clock(), self.engine)
+            yield Change(rows, tenant, self.clock(), self.engine)
 
     def _each(self, tenant: str, sql: str, keys: Any) -> Iterator[Any]:
         """The first column of what a query finds for many keys."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from spanreel_collector.stores.rows import LEAST, key_of, storable
+from spanreel_collector.stores.rows import FACETS, LEAST, key_of, storable
 from spanreel_collector.stores.store import Filter, Order
 
 _BY: Final[dict[Order, str]] = {
@@ -18,8 +18,8 @@ _BY: Final[dict[Order, str]] = {
     "tokens": "by_tokens",
     "cost": "by_cost",
 }
-_FACETS: Final = ("agent", "version", "model", "tool", "tag", "origin", "status")
-_COLUMNS: Final = (("key", "key"), ("user", "user_id"), ("baseline", "baseline"))
+_FACETS: Final = (*FACETS, "user")
+_COLUMNS: Final = ("key", "baseline")
 
 
 @dataclass(slots=True)
@@ -80,9 +80,9 @@ def add_facets(conditions: Conditions, counts: Mapping[tuple[str, str], int], ra
 
 def add_columns(conditions: Conditions, wanted: Filter) -> None:
     """Ask for what stands in a session itself."""
-    for name, column in _COLUMNS:
-        if (value := getattr(wanted, name)) is not None:
-            conditions.rare = True  # a key, a user, a baseline: few sessions have the same, and there is an index
+    for column in _COLUMNS:
+        if (value := getattr(wanted, column)) is not None:
+            conditions.rare = True  # a key, a baseline: few sessions have the same, and there is an index
             conditions.add(f"s.{column} = ?", key_of(value))
     if wanted.eligible is not None:
         conditions.add("s.eligible = ?", int(wanted.eligible))

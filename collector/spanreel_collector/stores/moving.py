@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+from spanreel_collector.stores.changing import Change, count_facets
 from spanreel_collector.stores.rows import (
     SESSION_COLUMNS,
     Row,
@@ -22,7 +23,6 @@ from spanreel_collector.stores.rows import (
     unpack,
     unpack_items,
 )
-from spanreel_collector.stores.saving import Saving, count_facets
 from spanreel_collector.stores.store import Entry
 
 # In the order in which they are taken in. `words` is the session's text to search.
@@ -58,11 +58,11 @@ class Movable(Protocol):
         ...
 
     def lock_traces(self, rows: Rows, tenant: str, traces: Iterable[bytes]) -> None:
-        """See `saving.Database`."""
+        """See `changing.Database`."""
         ...
 
     def index_text(self, rows: Rows, number: int, text: str | None) -> None:
-        """See `saving.Database`."""
+        """See `changing.Database`."""
         ...
 
 
@@ -140,4 +140,4 @@ class _Loading:
             self.database.index_text(rows, number, words)
         rows.many("INSERT INTO facet (tenant, kind, value, session) VALUES (?, ?, ?, ?)", sorted(facets))
         for tenant, changes in sorted(counts.items()):
-            count_facets(Saving(rows, tenant, self.now, self.database), changes)
+            count_facets(Change(rows, tenant, self.now, self.database), changes)

@@ -18,13 +18,13 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import ConnectionPool
 
 from spanreel.errors import SettingsError
-from spanreel_collector.stores.arriving import Arriving, Key, by_trace, keep_refusals
+from spanreel_collector.stores.arriving import Arriving, by_trace, keep_refusals
 from spanreel_collector.stores.database import RARE, DatabaseStore
 from spanreel_collector.stores.finding import Conditions
 from spanreel_collector.stores.migrations import migrate
 from spanreel_collector.stores.postgresql_schema import MIGRATIONS, TABLES
 from spanreel_collector.stores.rows import Row, Rows, chunks, places, storable
-from spanreel_collector.stores.store import Appended, Refusal, Segment, StoreError
+from spanreel_collector.stores.store import Appended, Refusal, Segment, StoreError, TraceKey
 from spanreel_collector.stores.words import distinct_words
 
 SCHEMA: Final = "spanreel"
@@ -186,7 +186,7 @@ class PostgresqlEngine:
                 continue
             return arriving.appended()
 
-    def _append(self, rows: Rows, arriving: Arriving, traces: dict[Key, list[Segment]], now: int) -> None:
+    def _append(self, rows: Rows, arriving: Arriving, traces: dict[TraceKey, list[Segment]], now: int) -> None:
         """Items first, then traces, both in the order of keys; what comes later holds locks for a shorter time."""
         for key in self._erased(rows, traces):
             del traces[key]
@@ -219,10 +219,10 @@ class PostgresqlEngine:
             [*map(list, columns)],
         )
 
-    def _add_items(self, rows: Rows, traces: dict[Key, list[Segment]]) -> dict[Key, set[bytes]]:
+    def _add_items(self, rows: Rows, traces: dict[TraceKey, list[Segment]]) -> dict[TraceKey, set[bytes]]:
         """Those that were new, by trace."""
         keys = sorted({(*key, item) for key, segments in traces.items() for one in segments for item in one.items})
-        new: dict[Key, set[bytes]] = {key: set() for key in traces}
+        new: dict[TraceKey, set[bytes]] = {key: set() for key in traces}
         if keys:
             sql = (
                 "INSERT INTO item (tenant, trace, item) SELECT * FROM unnest(?::text[], ?::bytea[], ?::bytea[]) "
@@ -232,7 +232,7 @@ class PostgresqlEngine:
                 new[tenant, trace].add(item)
         return new
 
-    def _erased(self, rows: Rows, traces: Iterable[Key]) -> list[Key]:
+    def _erased(self, rows: Rows, traces: Iterable[TraceKey]) -> list[TraceKey]:
         keys = list(traces)
         if not keys:
             return []
@@ -247,7 +247,7 @@ class PostgresqlEngine:
         rows.all("SELECT pg_advisory_xact_lock(?, hashtext(?))", (_SESSIONS, tenant))
 
     def lock_traces(self, rows: Rows, tenant: str, traces: Iterable[bytes]) -> None:
-        """See `saving.Database`."""
+        """See `changing.Database`."""
         for some in chunks(sorted(traces)):
             sql = f"SELECT 1 FROM trace WHERE tenant = ? AND trace IN {places(some)} ORDER BY trace FOR UPDATE"
             rows.all(sql, (tenant, *some))
@@ -255,7 +255,7 @@ class PostgresqlEngine:
     # -- searching -----------------------------------------------------------------------------------------------------
 
     def index_text(self, rows: Rows, number: int, text: str | None) -> None:
-        """See `saving.Database`. It stands in the session's row, and goes with it."""
+        """See `changing.Database`. It stands in the session's row, and goes with it."""
         if text is not None:
             sql = "UPDATE session SET words = array_to_tsvector(?::text[]) WHERE number = ?"
             rows.run(sql, (distinct_words(text), number))
@@ -284,8 +284,9 @@ class PostgresqlEngine:
         ((live,),) = rows.all(
             "SELECT (SELECT COALESCE(SUM(bytes + items * ? + ?), 0) FROM trace) "
             "+ (SELECT COALESCE(SUM(OCTET_LENGTH(document) + ?), 0) FROM revision) "
+            "+ (SELECT COALESCE(SUM(OCTET_LENGTH(document) + ?), 0) FROM report) "
             "+ (SELECT COALESCE(SUM(OCTET_LENGTH(summary) + COALESCE(PG_COLUMN_SIZE(words), 0) + ?), 0) FROM session)",
-            (_ITEM, _ROW, _ROW, _ROW),
+            (_ITEM, _ROW, _ROW, _ROW, _ROW),
         )
         return int(live), sum(tables.values()), tables
 

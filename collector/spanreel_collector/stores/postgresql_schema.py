@@ -126,5 +126,15 @@ CREATE INDEX refusal_tenant ON refusal (tenant, number);
 CREATE TABLE probe (number BIGINT PRIMARY KEY, at BIGINT NOT NULL);
 """
 
-MIGRATIONS: Final = (_FIRST,)
+# A session may have several users: they are a facet of it.
+_USERS: Final = """
+INSERT INTO facet (tenant, kind, value, session)
+SELECT tenant, 'user', user_id, number FROM session WHERE user_id IS NOT NULL;
+INSERT INTO facet_count (tenant, kind, value, sessions)
+SELECT tenant, 'user', user_id, COUNT(*) FROM session WHERE user_id IS NOT NULL GROUP BY tenant, user_id;
+DROP INDEX session_of_user;
+ALTER TABLE session DROP COLUMN user_id;
+"""
+
+MIGRATIONS: Final = (_FIRST, _USERS)
 """Migration ``n`` stands at place ``n - 1``."""

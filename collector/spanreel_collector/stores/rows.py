@@ -25,8 +25,9 @@ GREATEST: Final = 2**63 - 1
 LONGEST_KEY: Final = 512
 """Bytes of a text that stands in an index, whose entries PostgreSQL bounds."""
 FACETS: Final = ("agent", "version", "model", "tool", "tag", "origin", "status")
+"""What lists offer to filter by. Users are asked for, and not listed."""
 _CHUNK: Final = 500
-_LISTS: Final = ("agents", "versions", "models", "tools", "tags")
+_LISTS: Final = ("agents", "versions", "models", "tools", "tags", "users")
 _FIELDS: Final = tuple(each.name for each in fields(Summary))
 
 
@@ -119,13 +120,15 @@ def read_summary(data: bytes) -> Summary:
 
 def facets_of(summary: Summary) -> frozenset[tuple[str, str]]:
     """What a session can be filtered and counted by, as kind and value."""
-    lists = zip(("agent", "version", "model", "tool", "tag"), _LISTS, strict=True)
+    lists = zip(("agent", "version", "model", "tool", "tag", "user"), _LISTS, strict=True)
     found = {(kind, key_of(value)) for kind, name in lists for value in getattr(summary, name)}
+    if summary.user is not None:
+        found.add(("user", key_of(summary.user)))
     return frozenset(found | {("origin", key_of(summary.origin)), ("status", key_of(summary.status))})
 
 
 SESSION_COLUMNS: Final = (
-    "revision, reader, summary, arrived, key, origin, status, user_id, baseline, eligible, "
+    "revision, reader, summary, arrived, key, origin, status, baseline, eligible, "
     "by_started, by_updated, by_duration, by_tokens, by_cost"
 )
 
@@ -143,7 +146,6 @@ def session_columns(summary: Summary, reader: str, arrived: int) -> Row:
         key_of(summary.key),
         key_of(summary.origin),
         key_of(summary.status),
-        None if summary.user is None else key_of(summary.user),
         None if summary.baseline is None else key_of(summary.baseline),
         int(summary.eligible),
         LEAST if started is None else max(started, LEAST + 1),

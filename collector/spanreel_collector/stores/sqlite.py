@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from spanreel.errors import SettingsError
-from spanreel_collector.stores.arriving import Arriving, Key, by_trace, keep_refusals
+from spanreel_collector.stores.arriving import Arriving, by_trace, keep_refusals
 from spanreel_collector.stores.database import RARE, DatabaseStore
 from spanreel_collector.stores.finding import Conditions
 from spanreel_collector.stores.migrations import migrate
 from spanreel_collector.stores.rows import Row, Rows, chunks, pack, places, storable, unpack
 from spanreel_collector.stores.sqlite_schema import MIGRATIONS
-from spanreel_collector.stores.store import Appended, Refusal, Segment, StoreError
+from spanreel_collector.stores.store import Appended, Refusal, Segment, StoreError, TraceKey
 from spanreel_collector.stores.words import distinct_words
 
 BUSY: Final = 10.0
@@ -184,7 +184,7 @@ class SqliteEngine:
 
     def _append(self, arriving: Arriving, segments: Sequence[Segment], now: int) -> None:
         execute, many = self._writer.execute, self._writer.executemany
-        marks: dict[Key, int] = {}
+        marks: dict[TraceKey, int] = {}
         for key, group in by_trace(segments).items():
             if execute("SELECT 1 FROM erased WHERE tenant = ? AND trace = ?", key).fetchone():
                 continue
@@ -207,7 +207,7 @@ class SqliteEngine:
             ),
         )
 
-    def _known(self, key: Key, segments: Sequence[Segment]) -> set[bytes]:
+    def _known(self, key: TraceKey, segments: Sequence[Segment]) -> set[bytes]:
         found: set[bytes] = set()
         for items in chunks(item for segment in segments for item in segment.items):
             sql = f"SELECT item FROM item WHERE tenant = ? AND trace = ? AND item IN {places(items)}"
@@ -218,12 +218,12 @@ class SqliteEngine:
         """See `Engine`. Whoever writes is alone already."""
 
     def lock_traces(self, rows: Rows, tenant: str, traces: Iterable[bytes]) -> None:
-        """See `saving.Database`. As `lock`."""
+        """See `changing.Database`. As `lock`."""
 
     # -- searching -----------------------------------------------------------------------------------------------------
 
     def index_text(self, rows: Rows, number: int, text: str | None) -> None:
-        """See `saving.Database`."""
+        """See `changing.Database`."""
         words = None if text is None else " ".join(distinct_words(text)).encode()
         before = rows.all("SELECT words FROM session_words WHERE session = ?", (number,))
         old = unpack(before[0][0]) if before else None

@@ -13,6 +13,9 @@ from typing import Any, Literal, Protocol
 
 Signal = Literal["traces", "logs"]
 
+TraceKey = tuple[str, bytes]
+"""Tenant and trace."""
+
 NO_TRACE = bytes(16)
 """The trace of log records that name none."""
 
@@ -83,6 +86,7 @@ class Summary:
     """A session as lists show it. ``revision`` counts from 1; ``at`` is when this revision was made.
 
     ``kind`` and ``key`` are what makes the session one; ``input_tokens`` and the like are None where nobody said them.
+    ``user`` is whose it is, ``users`` are all who had a run in it.
     """
 
     id: str
@@ -94,6 +98,7 @@ class Summary:
     status: str
     name: str | None = None
     user: str | None = None
+    users: tuple[str, ...] = ()
     started: int | None = None
     ended: int | None = None
     agents: tuple[str, ...] = ()
@@ -292,12 +297,13 @@ class Store(Protocol):
         """Keep what was made. A trace is no longer pending if nothing came since its mark.
 
         Raises:
-            Conflict: a session of it has another head by now than the one before the given revision.
+            Conflict: a session of it has another head by now than the one before the given revision, or something that
+                was read of it is removed.
         """
         ...
 
-    def behind(self, reader: str, limit: int) -> tuple[tuple[str, bytes], ...]:
-        """Traces that another release read, with their tenant."""
+    def read_traces(self, after: tuple[str, bytes], limit: int, reader: str | None = None) -> tuple[TraceKey, ...]:
+        """Traces that were read, by tenant and id, that follow one; with a reader, those that another one read."""
         ...
 
     # Reading
@@ -329,7 +335,7 @@ class Store(Protocol):
         ...
 
     def add_report(self, tenant: str, report: Report) -> None:
-        """Keep what a replay found. The same id replaces."""
+        """Keep what a replay found. The same id replaces. Of a session the newest are kept, by number and size."""
         ...
 
     def reports(self, tenant: str, session: str) -> tuple[Report, ...]:
@@ -338,10 +344,10 @@ class Store(Protocol):
 
     # Keeping house
 
-    def erase(self, tenant: str, sessions: frozenset[str]) -> Receipt:
-        """Remove sessions with all revisions, reports, segments and search text, from the disk too.
+    def erase(self, tenant: str, sessions: frozenset[str], traces: frozenset[bytes] = frozenset()) -> Receipt:
+        """Remove sessions with all revisions, reports, segments and search text, and traces; from the disk too.
 
-        Their traces are remembered as erased, by id alone, so that a late delivery does not bring them back.
+        All these traces are remembered as erased, by id alone, so that a late delivery does not bring them back.
         """
         ...
 
