@@ -13,7 +13,7 @@ from typing import Any
 
 from spanreel.crossing import Crossing
 from spanreel.passage import Passage, isolated, leads_nowhere, open_passage
-from spanreel.point import Kind, Point, ToolResult
+from spanreel.point import BrokenOff, Kind, Point, ToolResult
 from spanreel.quiet import quietly
 from spanreel.streams import WatchedBlock, watch_async_generator, watch_generator
 
@@ -110,6 +110,8 @@ async def call_async(
     crossing = passage.crossing
     with crossing.entered():
         try:
+            if passage.broken_off is not None:
+                await passage.broken_off.wait()
             result = passage.proceed(wrapped, args, kwargs)
             if not passage.is_served:
                 result = await result
@@ -185,12 +187,19 @@ class Stream:
 
     def make_async(self) -> Any:
         """`make` for asynchronous generators."""
+        if self.passage is not None and self.passage.broken_off is not None:
+            return _waiting(self.passage.broken_off)
         made = self.make()
         return _async_values(made) if self.passage is not None and self.passage.is_served else made
 
 
 def _values(recorded: Any) -> list[Any]:
     return recorded if isinstance(recorded, list) else [] if recorded is None else [recorded]
+
+
+async def _waiting(broken_off: BrokenOff) -> AsyncIterator[Any]:
+    await broken_off.wait()
+    yield  # pragma: no cover - what makes it a generator; waiting never returns
 
 
 async def _async_values(recorded: Any) -> AsyncIterator[Any]:

@@ -23,7 +23,7 @@ from spanreel.capture import ExchangeCapture, http_error
 from spanreel.crossing import Crossing
 from spanreel.model import Error, Operation
 from spanreel.playing import current_player
-from spanreel.point import ClientPoint, HttpAnswer, HttpRequest, LiveRun, ModelProtocol, Player
+from spanreel.point import BrokenOff, ClientPoint, HttpAnswer, HttpRequest, LiveRun, ModelProtocol, Player
 from spanreel.protocols import is_exchange, recognise
 from spanreel.quiet import quietly
 from spanreel.scope import BUSY_KEY
@@ -37,6 +37,8 @@ def send(client: ClientPoint, wrapped: Any, args: tuple[Any, ...], kwargs: dict[
     with exchange.crossing.entered():
         try:
             response = exchange.answer()
+            if exchange.broken_off is not None:
+                exchange.broken_off.give_up()
             if response is None:
                 with exchange.sending():
                     response = exchange.send(wrapped, args, kwargs)
@@ -57,6 +59,8 @@ async def send_async(client: ClientPoint, wrapped: Any, args: tuple[Any, ...], k
     with exchange.crossing.entered():
         try:
             response = exchange.answer()
+            if exchange.broken_off is not None:
+                await exchange.broken_off.wait()
             if response is None:
                 with exchange.sending():
                     response = await exchange.send(wrapped, args, kwargs)
@@ -130,6 +134,8 @@ class Exchange:
         self.player = player
         self.given: Mapping[str, Any] | None = None
         """What is sent in the place of what the program asked to send."""
+        self.broken_off: BrokenOff | None = None
+        """The call was broken off before an answer came when it was recorded."""
         capture.started = time.monotonic_ns()
         self.keep: Callable[[tuple[int, bytes]], object] = capture.pieces.append
         self.room = capture.limit
@@ -142,6 +148,8 @@ class Exchange:
             return None
         answer = self.player.answer_model(self.live, self.protocol, self.operation, self.request)
         if isinstance(answer, HttpAnswer):
+            if not answer.pieces:
+                self.broken_off = answer.broken_off
             return self.client.build(self.arguments, answer)
         if answer is not self.request:
             self.capture.request = answer

@@ -21,6 +21,7 @@ from spanreel.crossing import Crossing
 from spanreel.model import MCP_REQUESTS, Agent, Answer, Request, Status, ToolKind
 from spanreel.playing import current_player, rebuild_error
 from spanreel.point import (
+    BrokenOff,
     Failure,
     HttpAnswer,
     HttpRequest,
@@ -53,6 +54,8 @@ class Passage:
     bound: inspect.BoundArguments | None
     served: Any = _NOTHING
     error: BaseException | None = None
+    broken_off: BrokenOff | None = None
+    """The call was broken off when it was recorded, and is to be waited with."""
 
     @property
     def is_served(self) -> bool:
@@ -63,6 +66,8 @@ class Passage:
         """What a replay answered, else what the call itself gives."""
         if self.error is not None:
             raise self.error
+        if self.broken_off is not None:
+            self.broken_off.give_up()
         if self.served is not _NOTHING:
             return self.served
         if self.bound is not None:
@@ -236,6 +241,8 @@ def _open_tool(
             return passage
         if isinstance(answer, Live):
             crossing.context = opened(crossing.context)
+        elif isinstance(answer, BrokenOff):
+            passage.broken_off = answer
         elif isinstance(answer, RecordedError):
             passage.error = _error_again(point, answer, arguments)
         elif answer is not None:
@@ -260,7 +267,9 @@ def _open_model(
     if player is not None:
         try:
             answer = player.answer_model(live, in_process, request.operation, asked)
-            if isinstance(answer, HttpAnswer):
+            if isinstance(answer, HttpAnswer) and answer.broken_off is not None:
+                passage.broken_off = answer.broken_off
+            elif isinstance(answer, HttpAnswer):
                 read = in_process.read_response(answer.body, answer.status)
                 passage.served = point.rebuild_answer(read, arguments) if point.rebuild_answer is not None else read
             elif answer is not asked:

@@ -5,10 +5,11 @@ Frameworks, clients and protocols are tables of these; they import this module a
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from spanreel.model import Agent, Answer, ErrorCategory, Json, Message, Operation, Request, Status, ToolKind
 
@@ -29,12 +30,32 @@ class HttpRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class BrokenOff:
+    """A call that its caller broke off when it was recorded: a replay waits until that happens again.
+
+    It waits for ``seconds`` at most; ``give_up()`` ends the run, also where the caller cannot be waited with.
+    """
+
+    seconds: float
+    give_up: Callable[[], NoReturn]
+
+    async def wait(self) -> NoReturn:
+        """Wait to be cancelled."""
+        await asyncio.sleep(self.seconds)
+        self.give_up()
+
+
+@dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """An HTTP answer that a replay gives: ``pieces`` carry the body, each with the milliseconds from the start."""
+    """An HTTP answer that a replay gives: ``pieces`` carry the body, each with the milliseconds from the start.
+
+    Where the call was ``broken_off``, nothing more comes after the pieces; without any, there is no answer at all.
+    """
 
     status: int
     headers: Mapping[str, str]
     pieces: Sequence[Piece]
+    broken_off: BrokenOff | None = None
 
     @property
     def body(self) -> bytes:
@@ -56,6 +77,8 @@ class ModelProtocol(Protocol):
     """The provider's name by the GenAI conventions, where the host does not say otherwise."""
     PATHS: Mapping[str, Operation]
     """Ends of URL paths that carry this protocol by POST, and what they ask for."""
+    STREAM_TYPE: str
+    """The content type of a streamed answer."""
 
     def read_request(self, body: bytes, operation: Operation) -> Request:
         """Read a request body."""
@@ -346,7 +369,9 @@ class Player(Protocol):
         """A live model has answered, or failed to (None)."""
         ...
 
-    def answer_tool(self, run: LiveRun | None, request: ToolRequest) -> ToolResult | RecordedError | Live | None:
+    def answer_tool(
+        self, run: LiveRun | None, request: ToolRequest
+    ) -> ToolResult | RecordedError | Live | BrokenOff | None:
         """The recorded answer of a tool, or its error; or Live, where the tool itself may act on the world.
 
         None lets it run and meet recorded answers inside (agents as tools, handoffs).

@@ -65,7 +65,7 @@ def build(library: str, is_async: bool, arguments: Mapping[str, Any], answer: Ht
     httpx = importlib.import_module(library)
     content: Any = answer.body
     if arguments.get("stream"):
-        content = _paced_async(answer.pieces) if is_async else _paced(answer.pieces)
+        content = _paced_async(answer) if is_async else _paced(answer)
     response = httpx.Response(answer.status, headers=answer.headers, content=content, request=arguments["request"])
     response.elapsed = timedelta(0)
     return response
@@ -80,20 +80,24 @@ def rewrite(library: str, arguments: Mapping[str, Any], request: HttpRequest) ->
     return {**arguments, "request": made}
 
 
-def _paced(pieces: Sequence[Piece]) -> Iterator[bytes]:
+def _paced(answer: HttpAnswer) -> Iterator[bytes]:
     started = time.monotonic()
-    for due, piece in pieces:
+    for due, piece in answer.pieces:
         if (wait := started + due / 1000 - time.monotonic()) > 0 and due:
             time.sleep(wait)
         yield piece
+    if answer.broken_off is not None:
+        answer.broken_off.give_up()
 
 
-async def _paced_async(pieces: Sequence[Piece]) -> AsyncIterator[bytes]:
+async def _paced_async(answer: HttpAnswer) -> AsyncIterator[bytes]:
     started = time.monotonic()
-    for due, piece in pieces:
+    for due, piece in answer.pieces:
         if (wait := started + due / 1000 - time.monotonic()) > 0 and due:
             await asyncio.sleep(wait)
         yield piece
+    if answer.broken_off is not None:
+        await answer.broken_off.wait()
 
 
 def _client(library: str, owner: str, is_async: bool) -> ClientPoint:

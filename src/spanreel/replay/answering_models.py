@@ -49,7 +49,8 @@ def answer_request(play: Play, run: LiveRun | None, protocol: ModelProtocol, rea
     if slot.call.id in play.changes.edited:
         play.edit(run, role, slot)
         return partial(edited_answer, slot, str(play.changes.edited[slot.call.id]), protocol, asked)
-    return partial(model_answer, slot, found.attempt, protocol, asked, pace=play.changes.pace)
+    give_up = partial(play.give_up, run, role, slot)
+    return partial(model_answer, slot, found.attempt, protocol, asked, give_up, pace=play.changes.pace)
 
 
 def _match(play: Play, run: LiveRun | None, role: Role, protocol: ModelProtocol, ways: list[Request]) -> Match | Miss:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from spanreel.model import ToolKind
-from spanreel.point import Live, LiveRun, RecordedError, ToolRequest, ToolResult
+from spanreel.model import Status, ToolKind
+from spanreel.point import BrokenOff, Live, LiveRun, RecordedError, ToolRequest, ToolResult
 from spanreel.replay import mcp_requests
-from spanreel.replay.answers import tool_answer
+from spanreel.replay.answers import patience, tool_answer
 from spanreel.replay.canonical import canonical_arguments
 from spanreel.replay.casting import Role
 from spanreel.replay.events import Event, Happening, Subject
@@ -23,7 +23,7 @@ from spanreel.replay.tool_policies import Choice, History, choose, normalised
 from spanreel.session import Session
 from spanreel.snapshot import snapshot
 
-Answer = ToolResult | RecordedError | Live
+Answer = ToolResult | RecordedError | Live | BrokenOff
 
 RUNNING = (ToolKind.AGENT, ToolKind.HANDOFF)
 """Kinds of tool calls that run, and meet recorded answers inside."""
@@ -104,6 +104,8 @@ def _answer(play: Play, others: Sequence[Session], run: LiveRun | None, role: Ro
     assert isinstance(slot, ToolSlot)
     play.casting.recording.cover(slot)
     if slot.call.id not in play.changes.edited:
+        if slot.call.status is Status.CANCELLED:
+            return BrokenOff(patience(slot), partial(play.give_up, run, role, slot))
         return tool_answer(slot.call, imported=play.imported)
     if asked.writes:
         play.stale.add(root)

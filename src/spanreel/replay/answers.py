@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Final, NoReturn
 
 from spanreel.model import Answer, Error, ErrorCategory, Fidelity, Message, Request, Status, Usage
 from spanreel.playing import rebuild_error
-from spanreel.point import HttpAnswer, ModelProtocol, RecordedError, ToolResult
+from spanreel.point import BrokenOff, HttpAnswer, ModelProtocol, RecordedError, ToolResult
 from spanreel.protocols import as_asked
 from spanreel.replay.identity import answer_of, error_of, without_provider_fields
-from spanreel.replay.slots import ModelSlot
+from spanreel.replay.slots import ModelSlot, Slot
 from spanreel.session import Attempt, ToolCall
 
 RETRY_AT_ONCE: Final = {"retry-after-ms": "1"}
@@ -20,12 +21,22 @@ NO_RETRY: Final = {"x-should-retry": "false"}
 """SDKs read it as the server's word that another attempt is of no use; the recording has none."""
 JSON: Final = "application/json"
 EVENTS: Final = "text/event-stream; charset=utf-8"
+PATIENCE: Final = 10.0
+"""Seconds; what breaks a call off may be slower than it was."""
 
 
-def model_answer(
-    slot: ModelSlot, attempt: int, protocol: ModelProtocol, request: Request, *, pace: bool = False
+def model_answer(  # noqa: PLR0913 - which answer, to what, and how it comes
+    slot: ModelSlot,
+    attempt: int,
+    protocol: ModelProtocol,
+    request: Request,
+    give_up: Callable[[], NoReturn],
+    *,
+    pace: bool = False,
 ) -> HttpAnswer:
     """The recorded answer to an attempt of a model call, as the live protocol writes it; streams wait where they pace.
+
+    ``give_up()`` ends the run, where a call that was broken off is not broken off again.
 
     Raises:
         Exception: the failure to connect that was recorded as the last attempt, as the HTTP client would raise it.
@@ -36,7 +47,10 @@ def model_answer(
     same = call.protocol in (None, protocol.NAME)
     if not same:
         answer = without_provider_fields(answer)
-    if last and answer.status < 400 and answer.error is not None and not answer.messages:
+    broken_off = BrokenOff(patience(slot), give_up) if last and call.status is Status.CANCELLED else None
+    if broken_off is not None and not (answer.messages and request.stream):
+        return HttpAnswer(200, {}, (), broken_off)
+    if last and broken_off is None and answer.status < 400 and answer.error is not None and not answer.messages:
         raise rebuild_error(RecordedError(answer.error.type, answer.error.message, ErrorCategory.MODEL))
     headers = _headers(told.headers, answer.status, last=last)
     if same and told.raw_response is not None:
@@ -44,8 +58,16 @@ def model_answer(
     if answer.status < 400 and request.stream:
         pieces = protocol.split(as_asked(protocol, request, answer))
         pieces = pieces if pace else [(0.0, piece) for _, piece in pieces]
-        return HttpAnswer(answer.status, {**headers, "content-type": EVENTS}, pieces)
+        return HttpAnswer(answer.status, {**headers, "content-type": EVENTS}, pieces, broken_off)
     return HttpAnswer(answer.status, {**headers, "content-type": JSON}, [(0.0, protocol.write_response(answer))])
+
+
+def patience(slot: Slot) -> float:
+    """Seconds to wait with a call that was broken off: twice as long as it took then, and some."""
+    if slot.call.started_at is None or slot.call.ended_at is None:
+        return PATIENCE
+    took = datetime.fromisoformat(slot.call.ended_at) - datetime.fromisoformat(slot.call.started_at)
+    return 2 * max(0.0, took.total_seconds()) + PATIENCE
 
 
 def edited_answer(slot: ModelSlot, text: str, protocol: ModelProtocol, request: Request) -> HttpAnswer:

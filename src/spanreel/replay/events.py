@@ -195,6 +195,8 @@ def _describe_miss(event: Event) -> str:
         "lossy": f"cannot be matched or served: the recording has {event.nearest} cut short",
         "keyless": f"cannot be compared with {event.nearest}: the key of its digests is not here",
         "no_result": f"cannot be served: the recording ended before {event.nearest} had a result",
+        "not_kept": f"cannot be served: the recording has not kept the result of {event.nearest}",
+        "broken_off": f"cannot be served: {event.nearest} was broken off by who asked for it, and is waited for now",
         "unreadable": f"could not be read: {event.detail}",
     }
     return f"{place} {sentences.get(event.reason or '', 'is not in the recording' + _hint(event))}"

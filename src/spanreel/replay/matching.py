@@ -20,8 +20,6 @@ from spanreel.replay.slots import Slot, ToolSlot, precedes
 from spanreel.replay.value_map import ValueMap
 from spanreel.snapshot import snapshot
 
-_NO_RESULT = (Status.UNFINISHED, Status.CANCELLED)
-
 
 class Tier(StrEnum):
     """How a call was matched, strictest first; a tier is tried over all that is left before a looser one."""
@@ -59,6 +57,10 @@ class Reason(StrEnum):
     """None of the policy's fixed answers is for it."""
     NO_RESULT = "no_result"
     """The recording ended before the call did."""
+    NOT_KEPT = "not_kept"
+    """The call had a result, and the recording has nothing of it."""
+    BROKEN_OFF = "broken_off"
+    """Its caller broke it off when it was recorded, and now does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,9 +187,12 @@ def _equal_by_ids(alike: Sequence[ToolSlot], schema: Json, ids: ValueMap, argume
 def _take_tool(scope: Scope, slot: ToolSlot, tier: Tier, live: LiveTool, *, ambiguous: bool = False) -> Match | Miss:
     slot.spent = True
     call, result = slot.call, slot.call.fidelity.get("result")
-    if not live.runs and (call.status in _NO_RESULT or (result is Fidelity.ABSENT and call.error is None)):
+    serves = not live.runs and call.status is not Status.CANCELLED  # what was broken off has nothing to be served
+    if serves and call.status is Status.UNFINISHED:
         return Miss(Reason.NO_RESULT, slot)
-    if not live.runs and slot.result_lost:
+    if serves and result is Fidelity.ABSENT and call.error is None:
+        return Miss(Reason.NOT_KEPT, slot)
+    if serves and slot.result_lost:
         return Miss(Reason.LOSSY, slot)
     before = () if live.apart else scope.tools
     skipped = tuple(

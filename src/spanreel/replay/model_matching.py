@@ -73,7 +73,7 @@ def _take_model(
     last = slot.served == slot.attempts
     if last and slot.call.status is Status.UNFINISHED and not slot.call.output:
         return Miss(Reason.NO_RESULT, slot)
-    if last and slot.answer_lost:
+    if last and slot.answer_lost and slot.call.status is not Status.CANCELLED:
         return Miss(Reason.LOSSY, slot)
     return Match(slot, Tier.EXACT, ambiguous, uncompared=uncompared, attempt=attempt)
 

@@ -104,7 +104,7 @@ def _answer(slot: Slot, scope: Scope, changes: Changes, live: bool) -> str:
             return "asked live"
         if slot.call.id in changes.edited:
             return "answered with the edited answer"
-        return _lost(slot.lossy, slot.answer_lost) or "answered from the recording"
+        return _lost(slot.lossy, slot.answer_lost) or _from_recording(slot)
     if slot.call.kind in RUNNING:
         return "runs, and meets recorded answers inside"
     if slot.call.id in changes.edited:
@@ -117,7 +117,16 @@ def _answer(slot: Slot, scope: Scope, changes: Changes, live: bool) -> str:
     if not isinstance(choice.policy, History):
         writes = changes.tool_policy.changes_the_world(slot.call.name, slot.call.side_effect)
         return _said(choice, writes=writes).partition(";")[0]
-    return _lost(slot.lossy, slot.result_lost) or "answered from the recording"
+    return _lost(slot.lossy, slot.result_lost) or _from_recording(slot)
+
+
+def _from_recording(slot: Slot) -> str:
+    """What comes of a call whose recording has all that is needed."""
+    if slot.call.status is Status.CANCELLED:
+        return "waited with until it is broken off, as it was"
+    if slot.call.status is Status.UNFINISHED and not slot.answered:
+        return "never served: the recording ended before its answer came"
+    return "answered from the recording"
 
 
 def _lost(asked: bool, answered: bool) -> str | None:

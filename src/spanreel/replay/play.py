@@ -16,7 +16,7 @@ from spanreel.replay.events import Event, Happening, Subject
 from spanreel.replay.lanes import Lane, current_lane
 from spanreel.replay.ledger import Ledger
 from spanreel.replay.live_models import LiveModels
-from spanreel.replay.matching import Match, Miss
+from spanreel.replay.matching import Match, Miss, Reason
 from spanreel.replay.naming import name_of
 from spanreel.replay.placeholders import Placeholders, redact_value
 from spanreel.replay.recording import Recording
@@ -75,6 +75,13 @@ class Play:
             )
         )
         return slot
+
+    def give_up(self, run: LiveRun | None, role: Role, slot: Slot) -> NoReturn:
+        """A call that was broken off when it was recorded has been waited with in vain."""
+        subject = Subject.MODEL if isinstance(slot, ModelSlot) else Subject.TOOL
+        name = slot.call.model if isinstance(slot, ModelSlot) else slot.call.name
+        event = Event(Happening.MISSED, subject, role.path, name, slot.number, role.recorded_id)
+        self.miss(run, missed(event, Miss(Reason.BROKEN_OFF, slot)))
 
     def edit(self, run: LiveRun | None, role: Role, slot: Slot) -> None:
         """What comes after an answer that was changed was never recorded."""

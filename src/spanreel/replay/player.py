@@ -9,14 +9,11 @@ from spanreel.model import Answer, Json, Operation
 from spanreel.point import (
     HttpAnswer,
     HttpRequest,
-    Live,
     LiveRun,
     ModelProtocol,
-    RecordedError,
     RunRequest,
     RunResult,
     ToolRequest,
-    ToolResult,
 )
 from spanreel.replay import answering_models, answering_runs, answering_tools, gate, mcp_requests
 from spanreel.replay.changes import Changes
@@ -104,7 +101,7 @@ class SessionPlayer:
         with self._lock:
             answering_models.hear_model(self._play, run, answer)
 
-    def answer_tool(self, run: LiveRun | None, request: ToolRequest) -> ToolResult | RecordedError | Live | None:
+    def answer_tool(self, run: LiveRun | None, request: ToolRequest) -> answering_tools.Answer | None:
         """What answers a tool call, by its policy; None lets agents and handoffs run, and meet theirs inside."""
         if not mcp_requests.is_mcp_request(request):
             return answering_tools.answer_tool(self._play, self._others, run, request)

@@ -77,6 +77,11 @@ class ModelSlot:
         return any(self.call.fidelity.get(name) is Fidelity.REDACTED for name in ("output", "arguments"))
 
     @property
+    def answered(self) -> bool:
+        """Whether anything of an answer came."""
+        return bool(self.call.output)
+
+    @property
     def tools(self) -> Iterator[dict[str, Json]]:
         """The definitions of the tools that the model was offered."""
         return (self.session.tools[number] for number in self.call.tools)
@@ -129,6 +134,11 @@ class ToolSlot:
         if state is Fidelity.ABSENT:
             return False
         return is_lost(state, self.call.result, ours=self.ours)
+
+    @property
+    def answered(self) -> bool:
+        """Whether a result came."""
+        return self.call.status is not Status.UNFINISHED
 
     @property
     def redacted(self) -> bool:

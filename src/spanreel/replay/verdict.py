@@ -21,6 +21,8 @@ from spanreel.replay.tallies import Count, cost, count, is_replaced, tokens
 from spanreel.session import Run, Session
 
 REPORT: Final = "spanreel.replay/1"
+OF_THE_RECORDING: Final = (Reason.LOSSY, Reason.KEYLESS, Reason.NO_RESULT, Reason.NOT_KEPT, Reason.BROKEN_OFF)
+"""Why a call has no counterpart, where that says nothing about the agent."""
 
 
 class Verdict(StrEnum):
@@ -181,7 +183,7 @@ def _changed(facts: Facts) -> tuple[str, ...]:
 
 def _inconclusive(facts: Facts, event: Event) -> bool:
     """Whether a miss says something about the recording only."""
-    if event.reason in (Reason.LOSSY, Reason.KEYLESS, Reason.NO_RESULT):
+    if event.reason in OF_THE_RECORDING:
         return True
     run = next((run for run in facts.recording.session.runs if run.id == event.recorded_id), None)
     beyond = event.reason in (Reason.UNKNOWN, Reason.EXHAUSTED)
