@@ -29,6 +29,7 @@ from spanreel_collector.access import Access, Tls
 from spanreel_collector.conversion.convert import Conversion, convert
 from spanreel_collector.otlp import read_message
 from spanreel_collector.receiver.committing import Append, Committer, QueueLimits
+from spanreel_collector.receiver.connections import BoundedConnections
 from spanreel_collector.receiver.grpc import start_grpc
 from spanreel_collector.receiver.http import receiver_app
 from spanreel_collector.receiver.intake import Intake
@@ -111,6 +112,7 @@ def doors(
     queue: QueueLimits | None = None,
     intake: Intake | None = None,
     tls: Tls | None = None,
+    connections: type[BoundedConnections] = BoundedConnections,
     **settings: Any,
 ) -> Iterator[Doors]:
     """Both doors, before a SQLite store in this folder; ``append`` in the place of the store's."""
@@ -121,6 +123,7 @@ def doors(
     listening = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(
         receiver_app(receiver, access),
+        http=connections,
         log_level="critical",
         lifespan="off",
         ssl_certfile=tls.certificate if tls else None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -56,12 +56,13 @@ class Served:
 
 
 @contextlib.contextmanager
-def serving(folder: Path, token: str | None = None) -> Iterator[Served]:
-    """A service that asks for this token, or for none."""
+def serving(folder: Path, token: str | None = None, more: Mapping[str, str] | None = None) -> Iterator[Served]:
+    """A service that asks for this token, or for none; with more environment."""
     environment = {
         "SPANREEL_SERVE_QUIET_SECONDS": "0.3",
         "SPANREEL_INGEST_TOKEN": "",
         "SPANREEL_TOKEN": token or "",
+        **(more or {}),
     }
     with served(folder, f"sqlite:///{folder / 'page.db'}", name="page", environment=environment) as service:
         yield Served(service.endpoint, token)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,10 @@ import pytest
 from conftest import ROOT
 from deriving import deriving, open_at, requests_of, send, settle
 from spanreel_collector.access import Access, Scope, Token
-from spanreel_collector.api import Serving, create_app
+from spanreel_collector.api import Serving, create_app, reports
 from spanreel_collector.api.doors import HEADERS, behind_doors
 from spanreel_collector.api.events import Events
+from spanreel_collector.rates import Rates
 from spanreel_collector.stores.store import Filter, Store
 
 SCOPES = {"reader": {Scope.READ}, "eraser": {Scope.ERASE}, "sender": {Scope.INGEST}, "operator": {Scope.OPERATE}}
@@ -180,3 +182,39 @@ async def test_whoever_listens_and_goes_leaves_nothing_behind() -> None:
         await waiting
     await asyncio.sleep(0.01)
     assert asyncio.all_tasks() == before
+
+
+async def test_who_asks_is_told_what_they_may(store: Store) -> None:
+    async with client(store) as asking:
+        answer = await asking.get("/api/v1/me", headers={"authorization": f"Bearer {TEXTS['reader']}"})
+        assert answer.json() == {"name": "reader", "tenant": "default", "scopes": ["read"]}
+    async with client(store, Access()) as asking:
+        answer = await asking.get("/api/v1/me")
+        assert answer.json()["scopes"] == ["erase", "ingest", "operate", "read"]
+
+
+async def test_who_asks_too_often_is_told_when_to_come_again(store: Store) -> None:
+    async with client(store, replace(ACCESS, rates=Rates(0.4))) as asking:
+        headers = {"authorization": f"Bearer {TEXTS['reader']}"}
+        answers = [await asking.get("/api/v1/facets", headers=headers) for _ in range(3)]
+        assert [answer.status_code for answer in answers] == [200, 200, 429]
+        assert (answers[2].headers["retry-after"], answers[2].json()["status"]) == ("3", 429)
+        other = await asking.get("/metrics", headers={"authorization": f"Bearer {TEXTS['operator']}"})
+        assert other.status_code == 200
+        for _ in range(5):
+            assert (await asking.get("/healthz")).status_code == 200
+
+
+async def test_a_report_that_does_not_arrive_in_time_is_not_awaited(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reports, "SECONDS", 0.2)
+
+    async def slowly() -> AsyncIterator[bytes]:
+        yield b"{"
+        await asyncio.sleep(5)
+
+    async with client(store) as asking:
+        headers = {"authorization": f"Bearer {TEXTS['reader']}"}
+        answer = await asking.post("/api/v1/sessions/x/reports", headers=headers, content=slowly())
+        assert answer.status_code == 408

@@ -393,6 +393,24 @@ def test_a_session_is_erased_after_a_question(browser: Browser, tmp_path: Path) 
 
 
 @pytest.mark.slow
+def test_what_a_token_may_not_do_is_not_offered(browser: Browser, tmp_path: Path) -> None:
+    reads = {"SPANREEL_READ_TOKEN": "a-token-that-reads-and-no-more"}
+    with serving(tmp_path, TOKEN, reads) as service, watched(browser, service) as window:
+        service.send(stories.small(1))
+        service.wait(lambda found: len(found) == 1)
+        page = window.open(f"?session={service.read('sessions')['sessions'][0]['id']}")
+        for token, offered in ((reads["SPANREEL_READ_TOKEN"], 0), (TOKEN, 1)):
+            page.get_by_role("dialog").get_by_label("A token").fill(token)
+            page.keyboard.press("Enter")
+            page.get_by_text("Export", exact=True).click()
+            expect(page.get_by_role("button", name="Raw spans")).to_be_visible()
+            expect(page.get_by_role("button", name="Erase this session")).to_have_count(offered)
+            page.evaluate("sessionStorage.clear()")
+            page.reload()
+        window.faults.clear()  # that it was refused, the browser tells by itself
+
+
+@pytest.mark.slow
 def test_a_token_is_asked_for_once_and_stays_in_its_tab(browser: Browser, tmp_path: Path) -> None:
     with serving(tmp_path, TOKEN) as service, watched(browser, service) as window:
         service.send(stories.small(1))

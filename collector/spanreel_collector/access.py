@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from spanreel.errors import SettingsError
+from spanreel_collector.rates import Rates
 
 TOKENS: Final = {
     "SPANREEL_TOKEN": ("ingest", "read", "erase", "operate"),
@@ -62,10 +63,11 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Who may. ``hosts`` are names that this service is reached by, besides those of this machine."""
+    """Who may, and how often. ``hosts`` are names that this service is reached by, besides those of this machine."""
 
     tokens: tuple[Token, ...] = ()
     hosts: frozenset[str] = frozenset()
+    rates: Rates | None = None
 
 
 class Denied(Exception):
@@ -84,7 +86,15 @@ def admit(access: Access, headers: Mapping[str, str], scope: Scope | None) -> Ca
 
     Raises:
         Denied: they may not.
+        TooOften: they may, but not now.
     """
+    caller = _known(access, headers, scope)
+    if access.rates is not None and scope is not None:
+        access.rates.take(caller.name)
+    return caller
+
+
+def _known(access: Access, headers: Mapping[str, str], scope: Scope | None) -> Caller:
     if not access.tokens:
         _check_origin(access, headers)
         return ANYBODY
@@ -170,8 +180,10 @@ class _File(BaseModel):
     token: Annotated[tuple[_Token, ...], Field(min_length=1)]
 
 
-def read_access(file: str, environment: Mapping[str, str], hosts: frozenset[str] = frozenset()) -> Access:
-    """The tokens of a file, if one is named, and of the environment.
+def read_access(
+    file: str, environment: Mapping[str, str], hosts: frozenset[str] = frozenset(), rate: float = 0.0
+) -> Access:
+    """The tokens of a file, if one is named, and of the environment; ``rate`` is how often a second, 0 for no bound.
 
     Raises:
         SettingsError: the file cannot be read, or says what it cannot; a token is too short. Never quotes a token.
@@ -185,7 +197,7 @@ def read_access(file: str, environment: Mapping[str, str], hosts: frozenset[str]
             raise SettingsError(f"{name} has fewer than {_SHORTEST} characters; make one with: openssl rand -hex 32")
         digest = hashlib.sha256(text.encode("utf-8", "surrogateescape")).digest()
         tokens.append(Token(name, digest, DEFAULT_TENANT, frozenset(map(Scope, scopes))))
-    return Access(tuple(tokens), hosts)
+    return Access(tuple(tokens), hosts, Rates(rate) if rate else None)
 
 
 def read_tokens(path: str | os.PathLike[str]) -> tuple[Token, ...]:

@@ -7,6 +7,7 @@ import dataclasses
 from pydantic import BaseModel, Field
 
 from spanreel.model import Json
+from spanreel_collector.access import Scope
 from spanreel_collector.api.moments import write_moment
 from spanreel_collector.stores import store
 
@@ -165,6 +166,14 @@ class Receipt(BaseModel):
     def of(cls, receipt: store.Receipt, pending: int = 0) -> Receipt:
         """A store's receipt."""
         return cls(**dataclasses.asdict(receipt), pending=pending)
+
+
+class Me(BaseModel):
+    """Who asks: the name of the token, its tenant, and what it may do; all, where the service has no tokens."""
+
+    name: str
+    tenant: str
+    scopes: list[Scope]
 
 
 class Refusal(BaseModel):

@@ -5,6 +5,7 @@ Who may is `access`'s, as for the doors of OTLP.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from typing import Final
@@ -14,6 +15,7 @@ from starlette.types import Scope as Connection
 
 from spanreel_collector.access import Access, Denied, Scope, admit
 from spanreel_collector.api.problems import Problem, answer
+from spanreel_collector.rates import TooOften
 
 API: Final = "/api/"
 WHOLE: Final = ("/metrics", "/api/v1/size")
@@ -50,7 +52,7 @@ def needed(method: str, path: str) -> Scope | None:
 def behind_doors(app: ASGIApp, access: Access, answered: Answered) -> ASGIApp:
     """The application behind the one check: whatever is not admitted does not reach it, and its body is not read.
 
-    Its requests carry the tenant as ``state.tenant``.
+    Its requests carry who asks as ``state.caller``.
     """
 
     async def guard(scope: Connection, receive: Receive, send: Send) -> None:
@@ -74,10 +76,20 @@ def behind_doors(app: ASGIApp, access: Access, answered: Answered) -> ASGIApp:
         except Denied as denied:
             await _refuse(denied, path)(scope, receive, send_more)
             return
-        scope.setdefault("state", {})["tenant"] = caller.tenant
+        except TooOften as often:
+            await _put_off(often, path)(scope, receive, send_more)
+            return
+        scope.setdefault("state", {})["caller"] = caller
         await app(scope, receive, send_more)
 
     return guard
+
+
+def _put_off(often: TooOften, path: str) -> ASGIApp:
+    said = {"connection": "close", "retry-after": str(math.ceil(often.seconds))}
+    return answer(
+        Problem(429, str(often), "ask less often, or have the service started with a higher --rate"), path, said
+    )
 
 
 def _refuse(denied: Denied, path: str) -> ASGIApp:

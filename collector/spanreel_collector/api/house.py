@@ -8,10 +8,10 @@ from fastapi import APIRouter, Query
 from fastapi.responses import PlainTextResponse, StreamingResponse
 from pydantic import BaseModel
 
-from spanreel_collector.api.documents import Refusal, Size
+from spanreel_collector.api.documents import Me, Refusal, Size
 from spanreel_collector.api.moments import write_moment
 from spanreel_collector.api.problems import Problem, ProblemDetails
-from spanreel_collector.api.serving import InService, InStore, Tenant
+from spanreel_collector.api.serving import Asking, InService, InStore, Tenant
 from spanreel_collector.stores.store import StoreError
 
 router = APIRouter(tags=["service"])
@@ -50,6 +50,12 @@ def is_ready(service: InService, store: InStore) -> State:
 def get_metrics(service: InService) -> PlainTextResponse:
     """The service's own metrics, as Prometheus text."""
     return PlainTextResponse(service.metrics(), media_type=_PROMETHEUS)
+
+
+@router.get("/me")
+def get_me(caller: Asking) -> Me:
+    """Who asks, and what they may do."""
+    return Me(name=caller.name, tenant=caller.tenant, scopes=sorted(caller.scopes))
 
 
 @router.get("/refusals")

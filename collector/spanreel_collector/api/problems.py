@@ -21,8 +21,10 @@ _TITLES = {
     403: "the token does not allow this",
     404: "there is none of it",
     405: "not by this method",
+    408: "the request took too long to arrive",
     413: "the body is too large",
     422: "the request cannot be read",
+    429: "asked too often",
     500: "the service failed",
     503: "the service cannot do this now",
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import time
 from typing import Any
@@ -22,6 +23,8 @@ router = APIRouter(tags=["reports"])
 
 LARGEST = 16 * 1024 * 1024
 """Bytes of one report."""
+SECONDS = 30.0
+"""In which it has to arrive."""
 _BODY: dict[str, Any] = {
     "requestBody": {"required": True, "content": {"application/json": {"schema": ReportIn.model_json_schema()}}}
 }
@@ -35,11 +38,15 @@ async def add_report(session: str, request: Request, store: InStore, tenant: Ten
 
 async def _body(request: Request) -> bytes:
     pieces, size = [], 0
-    async for piece in request.stream():
-        size += len(piece)
-        if size > LARGEST:
-            raise Problem(413, f"a report is at most {LARGEST} bytes", "leave out what it quotes")
-        pieces.append(piece)
+    try:
+        async with asyncio.timeout(SECONDS):
+            async for piece in request.stream():
+                size += len(piece)
+                if size > LARGEST:
+                    raise Problem(413, f"a report is at most {LARGEST} bytes", "leave out what it quotes")
+                pieces.append(piece)
+    except TimeoutError as error:
+        raise Problem(408, f"a report has to arrive within {SECONDS:g} seconds", "send it again") from error
     return b"".join(pieces)
 
 

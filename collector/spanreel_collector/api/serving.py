@@ -8,6 +8,7 @@ from typing import Annotated, cast
 
 from fastapi import Depends, Request
 
+from spanreel_collector.access import Caller
 from spanreel_collector.api.events import Events
 from spanreel_collector.stores.store import Store
 
@@ -30,12 +31,17 @@ async def _store(request: Request) -> Store:
     return (await _serving(request)).store
 
 
+async def _caller(request: Request) -> Caller:
+    """Whom the check at the door found; a request that did not come through it has nobody, and fails."""
+    return cast("Caller", request.state.caller)
+
+
 async def _tenant(request: Request) -> str:
-    """The tenant that the check at the door found; a request that did not come through it has none, and fails."""
-    return cast("str", request.state.tenant)
+    return (await _caller(request)).tenant
 
 
 # As coroutines they cost no thread.
 InService = Annotated[Serving, Depends(_serving)]
 InStore = Annotated[Store, Depends(_store)]
+Asking = Annotated[Caller, Depends(_caller)]
 Tenant = Annotated[str, Depends(_tenant)]

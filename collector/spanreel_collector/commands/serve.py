@@ -58,7 +58,7 @@ def _serve(settings: ServiceSettings) -> int:
 
     make_home(settings.store)
     configure(settings.log_format, settings.log_level)
-    access = read_access(settings.tokens, os.environ, settings.hosts)
+    access = read_access(settings.tokens, os.environ, settings.hosts, settings.rate)
     try:
         store = open_store(settings.store)
     except StoreError as error:

@@ -14,6 +14,7 @@ from typing import Any, Final
 from spanreel_collector.access import Access, Denied, Scope, admit
 from spanreel_collector.otlp.answers import Code, Form, Status, write_response, write_status
 from spanreel_collector.otlp.parts import TooLarge
+from spanreel_collector.rates import TooOften
 from spanreel_collector.receiver.bodies import ENCODINGS, UnknownEncoding
 from spanreel_collector.receiver.committing import QueueFull
 from spanreel_collector.receiver.receiving import SLOTS, Arrived, Receiver, Signal, accept, count, status_of
@@ -32,7 +33,7 @@ _HTTP: Final[Mapping[Code, int]] = {
     Code.INTERNAL: 500,
     Code.UNAVAILABLE: 503,
 }
-_UNAUTHORIZED, _UNSUPPORTED = 401, 415
+_UNAUTHORIZED, _UNSUPPORTED, _TOO_MANY = 401, 415, 429
 
 AsgiScope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -213,6 +214,8 @@ def _refuse(error: Exception, form: Form) -> _Answer:
         return _problem(Code.INVALID_ARGUMENT, str(error), form, http=_UNSUPPORTED, headers=accepts)
     if isinstance(error, Denied) and error.status == _UNAUTHORIZED:
         return _write(status_of(error), form, headers=[(b"www-authenticate", b'Bearer realm="spanreel"')])
+    if isinstance(error, TooOften):
+        return _write(status_of(error), form, http=_TOO_MANY)
     if isinstance(error, _Slow):
         # What is slow today may be sent again; 408 would have it thrown away.
         return _write(Status(Code.UNAVAILABLE, "the body did not arrive in time", retry=1), form)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 from collections import Counter
 from concurrent.futures import Future
@@ -14,6 +15,7 @@ from spanreel_collector.access import Denied
 from spanreel_collector.otlp.answers import Code, Form, Status
 from spanreel_collector.otlp.items import Kept
 from spanreel_collector.otlp.parts import TooLarge, Undecodable
+from spanreel_collector.rates import TooOften
 from spanreel_collector.receiver.bodies import UnknownEncoding, unpack
 from spanreel_collector.receiver.committing import Committer, QueueFull
 from spanreel_collector.receiver.intake import Intake, Request, Taken, refuse, take
@@ -133,6 +135,8 @@ def status_of(error: BaseException) -> Status:
             return Status(Code.RESOURCE_EXHAUSTED, f"too large: {error}")
         case Denied():
             return Status(Code.UNAUTHENTICATED if error.status == 401 else Code.PERMISSION_DENIED, str(error))
+        case TooOften():
+            return Status(Code.UNAVAILABLE, str(error), retry=math.ceil(error.seconds))
         case QueueFull():
             return Status(Code.UNAVAILABLE, f"too busy: {error}", retry=RETRY_SECONDS)
         case StoreError():

@@ -23,8 +23,8 @@ from spanreel_collector.api import Serving, create_app, doors
 from spanreel_collector.api.events import Events
 from spanreel_collector.house import Retention, keep_house
 from spanreel_collector.receiver.committing import Committer, QueueLimits
+from spanreel_collector.receiver.connections import bounded_connections
 from spanreel_collector.receiver.grpc import GrpcServer, start_grpc
-from spanreel_collector.receiver.heads import BoundedHeads
 from spanreel_collector.receiver.http import receiver_app
 from spanreel_collector.receiver.intake import Intake, IntakeLimits
 from spanreel_collector.receiver.receiving import Receiver
@@ -127,7 +127,7 @@ class _Server(uvicorn.Server):
 async def _serve(app: ASGIApp, door: socket.socket, settings: ServiceSettings, running: _Running) -> None:
     config = uvicorn.Config(
         app,
-        http=BoundedHeads,
+        http=bounded_connections(settings.connections),
         lifespan="off",
         access_log=False,
         log_config=None,
@@ -249,31 +249,23 @@ def _finish(committer: Committer, seconds: float) -> None:
 
 @contextmanager
 def _working(derivation: Derivation, workshop: Workshop) -> Iterator[None]:
-    """Sessions are made, in a thread of their own. What is not done at the end stays pending."""
-    stop = threading.Event()
+    """Sessions are made. What is not done at the end stays pending."""
 
-    def work() -> None:
+    def work(stop: threading.Event) -> None:
         with suppress(Closed, NotStarted):  # what is wrong is said when there is a job
             workshop.open()
         derivation.run(stop)
 
-    thread = threading.Thread(target=work, name="spanreel-derivation", daemon=True)
-    thread.start()
-    try:
+    with _beside("spanreel-derivation", work, workshop.close):
         yield
-    finally:
-        stop.set()
-        workshop.close()
-        thread.join(10.0)
 
 
 @contextmanager
 def _keeping_house(store: Store, settings: ServiceSettings) -> Iterator[None]:
     """What is too old or too much goes, now and then."""
-    stop = threading.Event()
     retention = Retention(settings.keep or None, settings.keep_bytes or None)
 
-    def keep() -> None:
+    def keep(stop: threading.Event) -> None:
         while not stop.wait(_HOUSE_EVERY):
             try:
                 gone = keep_house(store, retention, stop.is_set)
@@ -284,10 +276,19 @@ def _keeping_house(store: Store, settings: ServiceSettings) -> Iterator[None]:
             except Exception:  # noqa: BLE001 - a fault of ours must not end what bounds the disk's use
                 _log.exception("upkeep failed; it is tried again")
 
-    thread = threading.Thread(target=keep, name="spanreel-house", daemon=True)
+    with _beside("spanreel-house", keep, lambda: None):
+        yield
+
+
+@contextmanager
+def _beside(name: str, work: Callable[[threading.Event], None], interrupt: Callable[[], None]) -> Iterator[None]:
+    """A thread that works until the event that it is given is set, which is when the block ends."""
+    stop = threading.Event()
+    thread = threading.Thread(target=work, args=(stop,), name=name, daemon=True)
     thread.start()
     try:
         yield
     finally:
         stop.set()
+        interrupt()
         thread.join(10.0)

@@ -62,6 +62,18 @@ def _duration(said: str) -> float:
     return float(number) * _SPANS[unit]
 
 
+def _number(said: str) -> float:
+    if not said.strip().replace(".", "", 1).isdecimal():
+        raise ValueError("expected a number, as 50 or 0.5")
+    return float(said)
+
+
+def _count(said: str) -> int:
+    if not said.strip().isdecimal() or not int(said):
+        raise ValueError("expected a number from 1 on")
+    return int(said)
+
+
 def _one_of(*words: str) -> Callable[[str], str]:
     def read(said: str) -> str:
         if said not in words:
@@ -138,6 +150,16 @@ class ServiceSettings:
     )
     queue_bytes: int = _setting(
         128 * MIB, _size, "so much waits to be written; then senders are told to wait", shown="128m", metavar="SIZE"
+    )
+    rate: float = _setting(
+        0.0, _number, "requests a second that each token may make, on average", shown="no bound", metavar="NUMBER"
+    )
+    connections: int = _setting(
+        1000,
+        _count,
+        "connections of HTTP at a time; then those that are idle are ended",
+        shown="1000",
+        metavar="NUMBER",
     )
     log_format: Literal["text", "json"] = _setting("text", _one_of("text", "json"), "logs", shown="text")
     log_level: str = _setting(

@@ -19,6 +19,18 @@ export async function read(path, { query = {}, signal, method = "GET" } = {}) {
   return response.status === 204 ? null : parseJson(await response.text());
 }
 
+let known = { token: undefined, scopes: null };
+
+/** What the token of this tab may do: a list of scopes, asked for once. */
+export async function readScopes(signal) {
+  const token = sessionStorage.getItem(TOKEN);
+  if (known.scopes === null || known.token !== token) {
+    const { scopes } = await read("me", { signal });
+    known = { token: sessionStorage.getItem(TOKEN), scopes };
+  }
+  return known.scopes;
+}
+
 // Ids of eighteen digits are common in tools' arguments; as numbers their last digits would be others.
 function parseJson(text) {
   if (!/\d{16}/.test(text)) return JSON.parse(text);

@@ -103,6 +103,7 @@ function runSections(view, row, go) {
       ["Agent", run.agent?.name],
       ["Agent id", run.agent?.id],
       ["Version", run.agent?.version],
+      ["Asked by", run.user_id],
       ["Path", run.path],
       ["Run", run.id],
       ["Trace", run.trace_id],

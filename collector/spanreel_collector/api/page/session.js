@@ -1,7 +1,7 @@
 // One session: its head, and under it the conversation beside the waterfall with the details of what is selected, or
 // its replays, or another session beside it.
 
-import { read, sessionPath } from "./client.js";
+import { read, readScopes, sessionPath } from "./client.js";
 import { showComparison } from "./comparison.js";
 import { conversation } from "./conversation.js";
 import { detailOf } from "./detail.js";
@@ -45,11 +45,13 @@ export function showSession(main, asked, go) {
 async function load(view) {
   const { signal } = view.aborter;
   try {
-    const [found, reports, revisions] = await Promise.all([
+    const [found, reports, revisions, scopes] = await Promise.all([
       read(sessionPath(view.id), { query: { revision: view.asked.revision }, signal }),
       read(sessionPath(view.id, "/reports"), { signal }),
       read(sessionPath(view.id, "/revisions"), { signal }),
+      readScopes(signal),
     ]);
+    view.scopes = scopes;
     view.document = found;
     view.reports = reports;
     view.revisions = revisions;

@@ -6,6 +6,7 @@ import { duration, exact, lengthOf, line, money, tokens, when } from "./format.j
 import { marks, pill } from "./marks.js";
 import { COST, ORIGIN } from "./words.js";
 
+const MOST_USERS = 3;
 const VIEWS = [
   ["", "Conversation"],
   ["replays", "Replays"],
@@ -25,6 +26,7 @@ export function head(view) {
   const { document: session, outline } = view;
   const count = (kind) => outline.rows.filter((row) => row.kind === kind).length;
   const lost = marks(session.fidelity);
+  const users = [...new Set([session.user_id, ...session.runs.map((run) => run.user_id)].filter(Boolean))];
   const facts = [
     ["Started", element("time", { title: session.started_at }, when(session.started_at))],
     ["Took", duration(lengthOf(session.started_at, session.ended_at))],
@@ -40,11 +42,7 @@ export function head(view) {
           element("span", { class: "dim" }, ` ${session.cost.source}`),
         ),
     ],
-    [
-      "User",
-      session.user_id &&
-        link({ user: session.user_id }, { title: "All sessions of this user" }, line(session.user_id, 40)),
-    ],
+    [users.length > 1 ? "Users" : "User", users.length > 0 && userLinks(users)],
     [
       session.key.kind === "conversation" ? "Conversation" : "Trace",
       element("span", { class: "mono", title: session.key.value }, line(session.key.value, 20)),
@@ -104,6 +102,16 @@ export function head(view) {
   );
 }
 
+const userLinks = (users) => [
+  users
+    .slice(0, MOST_USERS)
+    .map((user, place) => [
+      place > 0 && ", ",
+      link({ user }, { title: "All sessions of this user" }, line(user, 40)),
+    ]),
+  users.length > MOST_USERS && element("span", { class: "dim" }, ` and ${exact(users.length - MOST_USERS)} more`),
+];
+
 const usageTitle = (usage) =>
   Object.entries(usage ?? {})
     .filter(([, value]) => typeof value === "number")
@@ -143,7 +151,8 @@ function actions(view) {
       "div",
       { class: "sheet" },
       ["json", "kitaru", "otlp"].map(file),
-      button("Erase this session\u2026", () => erase(view), { class: "danger" }),
+      view.scopes.includes("erase") &&
+        button("Erase this session\u2026", () => erase(view), { class: "danger" }),
     ),
   );
 }
@@ -167,7 +176,7 @@ async function erase(view) {
     element(
       "p",
       {},
-      "All its revisions, its raw spans and its replay reports are removed from the store, and what of its traces comes later is not kept. This cannot be undone. Backups still have it.",
+      "All its revisions, its raw spans, its replays and their reports are removed from the store, and what of its traces comes later is not kept. This cannot be undone. Backups still have it.",
     ),
     element("p", { class: "mono" }, view.id),
     element(
@@ -183,9 +192,6 @@ async function erase(view) {
     notify("Erased");
     view.go({});
   } catch (error) {
-    notify(
-      error.status === 403 ? "This token may read, not erase: that takes the scope \u201cerase\u201d" : error.message,
-      "bad",
-    );
+    notify(error.message, "bad");
   }
 }

@@ -48,6 +48,12 @@ export function rowOf(session, fresh) {
           (session.tags ?? []).length > 6 &&
             element("span", { class: "tag faint" }, `${session.tags.length - 6} more tags`),
           session.user && element("span", { class: "user", title: `user ${session.user}` }, line(session.user, 40)),
+          (session.users ?? []).length > 1 &&
+            element(
+              "span",
+              { class: "tag faint", title: session.users.slice(0, 20).join(", ") },
+              `${session.users.length - 1} more users`,
+            ),
           !session.eligible &&
             element(
               "span",

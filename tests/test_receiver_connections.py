@@ -1,0 +1,187 @@
+"""Clients that are slow, silent or many, at both doors: they take nothing from the others."""
+
+from __future__ import annotations
+
+import resource
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import grpc  # type: ignore[import-untyped]  # it ships no types
+import pytest
+
+from otlp_doors import SERVICES, Doors, doors, request, span
+from spanreel_collector.access import Access
+from spanreel_collector.rates import Rates, TooOften
+from spanreel_collector.receiver.connections import BoundedConnections, bounded_connections
+
+ONE = request(span(1))
+HEAD = b"POST /v1/traces HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-protobuf\r\n"
+
+
+class Impatient(BoundedConnections):
+    head_seconds = 0.5
+    most = 5
+
+
+@pytest.fixture
+def door(tmp_path: Path) -> Iterator[Doors]:
+    with doors(tmp_path, connections=Impatient, body_seconds=0.5) as made:
+        yield made
+
+
+def connect(door: Doors, *pieces: bytes) -> socket.socket:
+    made = socket.create_connection(("127.0.0.1", int(door.url.rpartition(":")[2])), timeout=10)
+    for piece in pieces:
+        made.sendall(piece)
+    return made
+
+
+def is_ended(connection: socket.socket) -> bool:
+    """Whether the service ends it, without an answer."""
+    try:
+        return connection.recv(1000) == b""
+    except ConnectionResetError:
+        return True
+
+
+@pytest.mark.parametrize("pieces", [[], [b"P"], [HEAD], [HEAD, b"x-more: 1\r\n"]], ids=["silent", "P", "head", "more"])
+def test_who_sends_no_whole_head_is_left(pieces: list[bytes], door: Doors) -> None:
+    with connect(door, *pieces) as connection:
+        began = time.monotonic()
+        assert is_ended(connection)
+        assert 0.3 < time.monotonic() - began < 5
+    assert door.post(ONE).status_code == 200
+
+
+def test_a_head_that_comes_a_byte_at_a_time_is_left_too(door: Doors) -> None:
+    with connect(door) as connection:
+        began = time.monotonic()
+        try:
+            while time.monotonic() - began < 5:
+                connection.sendall(b"x")
+                time.sleep(0.05)
+        except OSError:
+            pass
+        assert time.monotonic() - began < 3
+
+
+def test_a_connection_that_was_used_may_be_idle_and_its_next_head_takes_no_longer(door: Doors) -> None:
+    whole = HEAD + b"content-length: 0\r\n\r\n"
+    with connect(door, whole) as connection:
+        assert connection.recv(1000).startswith(b"HTTP/1.1 200")
+        time.sleep(1)
+        connection.sendall(whole)
+        assert connection.recv(1000).startswith(b"HTTP/1.1 200")
+        connection.sendall(HEAD)
+        assert is_ended(connection)
+
+
+def test_of_too_many_connections_the_longest_idle_makes_room(door: Doors) -> None:
+    whole = HEAD + b"content-length: 0\r\n\r\n"
+    idle = [connect(door, whole) for _ in range(Impatient.most)]
+    for connection in idle:
+        assert connection.recv(1000).startswith(b"HTTP/1.1 200")
+    idle[0].sendall(whole)
+    assert idle[0].recv(1000).startswith(b"HTTP/1.1 200")
+    assert door.post(ONE).status_code == 200
+    assert is_ended(idle[1])
+    idle[0].sendall(whole)
+    assert idle[0].recv(1000).startswith(b"HTTP/1.1 200")
+    for connection in idle:
+        connection.close()
+
+
+def test_of_connections_that_all_work_none_is_ended_for_another(tmp_path: Path) -> None:
+    with doors(tmp_path, connections=Impatient, body_seconds=5) as door:
+        busy = [connect(door, HEAD, b"content-length: %d\r\n\r\n" % len(ONE)) for _ in range(Impatient.most)]
+        time.sleep(0.3)
+        with connect(door) as another:
+            assert is_ended(another)
+        for connection in busy:
+            connection.sendall(ONE)
+            assert connection.recv(1000).startswith(b"HTTP/1.1 200")
+            connection.close()
+
+
+def test_there_are_no_more_connections_than_files_may_be_open() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    assert bounded_connections(10).most == 10
+    most = bounded_connections(hard).most
+    assert most <= hard - 256
+    assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] > most
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+# -- gRPC ------------------------------------------------------------------------------------------------------------
+
+
+def test_calls_whose_message_does_not_come_leave_their_threads_to_others(door: Doors) -> None:
+    silent = threading.Event()
+
+    def nothing() -> Iterator[bytes]:
+        silent.wait(30)
+        yield from ()
+
+    with grpc.insecure_channel(f"127.0.0.1:{door.port}") as channel:
+        slow = channel.stream_unary(f"/{SERVICES['traces']}/Export")
+        calls = [slow.future(nothing(), timeout=60) for _ in range(40)]
+        time.sleep(0.2)
+        began = time.monotonic()
+        assert door.call(ONE) == b""
+        assert time.monotonic() - began < 10
+        assert {call.code() for call in calls[:16]} == {grpc.StatusCode.CANCELLED}
+        silent.set()
+
+
+def test_a_call_without_a_message_is_an_invalid_argument(door: Doors) -> None:
+    with grpc.insecure_channel(f"127.0.0.1:{door.port}") as channel:
+        with pytest.raises(grpc.RpcError) as error:
+            channel.stream_unary(f"/{SERVICES['traces']}/Export")(iter(()), timeout=10)
+        assert error.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+
+
+# -- how often -------------------------------------------------------------------------------------------------------
+
+
+def test_a_caller_may_ask_so_often_and_some_more_at_once() -> None:
+    now = 100.0
+    rates = Rates(2.0, lambda: now)
+    for _ in range(10):
+        rates.take("a")
+    with pytest.raises(TooOften) as error:
+        rates.take("a")
+    assert error.value.seconds == pytest.approx(0.5)
+    rates.take("b")
+    now += 0.5
+    rates.take("a")
+    with pytest.raises(TooOften):
+        rates.take("a")
+    now += 1000
+    for _ in range(10):
+        rates.take("a")
+    with pytest.raises(TooOften):
+        rates.take("a")
+
+
+def test_a_rate_of_less_than_one_in_the_time_of_a_burst_admits_one() -> None:
+    now = 0.0
+    rates = Rates(0.01, lambda: now)
+    rates.take("a")
+    with pytest.raises(TooOften) as error:
+        rates.take("a")
+    now += error.value.seconds
+    rates.take("a")
+
+
+def test_who_asks_too_often_is_told_when_to_come_again(tmp_path: Path) -> None:
+    with doors(tmp_path, access=Access(rates=Rates(0.4))) as door:
+        assert door.post(ONE).status_code == 200
+        assert door.call(ONE) == b""
+        answer = door.post(ONE)
+        assert (answer.status_code, answer.headers["retry-after"]) == (429, "3")
+        with pytest.raises(grpc.RpcError) as error:
+            door.call(ONE)
+        assert error.value.code() is grpc.StatusCode.UNAVAILABLE
