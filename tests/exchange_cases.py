@@ -12,7 +12,10 @@ from spanreel.model import Operation
 from spanreel.point import ModelProtocol, Piece
 from spanreel.protocols import recognise
 
-FILES = ("openai_chat", "openai_responses", "azure_chat", "groq_chat", "mistral_chat")
+FILES = (
+    *("openai_chat", "openai_responses", "azure_chat", "groq_chat", "mistral_chat"),
+    *("gemini", "ollama_chat", "cohere_v2_chat"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,7 @@ class Exchange:
     @property
     def streamed(self) -> bool:
         """Whether the response is a stream of events."""
-        return self.response.startswith((b"data:", b"event:"))
+        return self.response.startswith((b"data:", b"event:")) or "ndjson" in self.content_type
 
     def answering(self, response: bytes) -> Exchange:
         """The same request with another response."""
@@ -69,4 +72,5 @@ def pieces_of(body: bytes, size: int = 97) -> list[Piece]:
 def events_of(body: bytes) -> list[Any]:
     """The data of the events of a stream, parsed where they are JSON."""
     lines = body.decode().replace("\r\n", "\n").split("\n")
-    return [line if line == "data: [DONE]" else json.loads(line[6:]) for line in lines if line.startswith("data: ")]
+    told = [line.removeprefix("data: ") for line in lines if line.startswith(("data: ", "{"))]
+    return [line if line == "[DONE]" else json.loads(line) for line in told]

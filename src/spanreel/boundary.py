@@ -41,6 +41,7 @@ from spanreel.point import (
     ToolResult,
 )
 from spanreel.protocols import peek_model
+from spanreel.protocols.paths import model_in
 from spanreel.quiet import quietly
 from spanreel.scope import (
     BUSY_KEY,
@@ -223,7 +224,7 @@ class Boundary:
             turn = self._open_turn(run, tracer, player)
         session = run.session if run else session_in(current)
         agent = run.live.agent if run else Agent()
-        model = peek_model(request.body)
+        model = peek_model(request.body) or model_in(request.path)
         span = tracer.start_span(
             titled(str(operation), model),
             kind=SpanKind.CLIENT,

@@ -24,11 +24,13 @@ from spanreel.model import (
 )
 from spanreel.point import HttpRequest, ModelProtocol, Piece
 from spanreel.protocols import provider_of
+from spanreel.protocols.paths import read_request
 from spanreel.quiet import quietly
 
 KEPT_HEADERS = ("x-request-id", "request-id", "retry-after", "retry-after-ms", "x-should-retry")
 """The response headers that an SDK reads again; no other is kept."""
 
+_STREAM_TYPES = ("event-stream", "x-ndjson")
 _STREAM_START = re.compile(rb"\s*(?:data|event|id|retry)?:")
 
 Attributes = Mapping[str, Any]
@@ -103,7 +105,7 @@ class ExchangeCapture:
         headers = self.headers
         request, raw_request = Request(self.operation, None), None
         try:
-            request = self.protocol.read_request(self.request.body, self.operation)
+            request = read_request(self.protocol, self.operation, self.request.path, self.request.body)
         except Exception as fault:  # noqa: BLE001 -- a fault of the protocol's costs what it reads, not the answer
             raw_request = self.request.body.decode("utf-8", "replace")
             _note(fault, "read a model's request")
@@ -165,7 +167,7 @@ class ExchangeCapture:
 
     def _is_stream(self, body: bytes | None = None) -> bool:
         kind = self.headers.get("content-type", "")
-        if "event-stream" in kind:
+        if any(streamed in kind for streamed in _STREAM_TYPES):
             return True
         if kind or body is None:
             return False

@@ -95,7 +95,7 @@ def open_exchange(client: ClientPoint, args: tuple[Any, ...], kwargs: dict[str, 
     with quietly("open a model call"):
         request = client.read_request(arguments)
         protocol, operation = found
-        if request is not None and not is_exchange(operation, request.body):
+        if request is not None and not is_exchange(operation, request.body, protocol):
             return None
         if request is not None:
             opened = boundary.open_exchange(client.decode, protocol, operation, request, player)

@@ -79,6 +79,8 @@ class ModelProtocol(Protocol):
     """Ends of URL paths that carry this protocol by POST, and what they ask for."""
     STREAM_TYPE: str
     """The content type of a streamed answer."""
+    STREAM_TYPE: str
+    """The content type of a streamed answer."""
 
     def read_request(self, body: bytes, operation: Operation) -> Request:
         """Read a request body."""

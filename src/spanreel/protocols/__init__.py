@@ -15,7 +15,7 @@ import pydantic_core
 
 from spanreel.model import Answer, Operation, Request
 from spanreel.point import ModelProtocol
-from spanreel.protocols import anthropic, openai_chat, openai_embeddings, openai_responses
+from spanreel.protocols import anthropic, cohere, gemini, ollama, openai_chat, openai_embeddings, openai_responses
 from spanreel.protocols.providers import provider_of
 
 __all__ = ["PROTOCOLS", "as_asked", "is_exchange", "peek_model", "protocol_named", "provider_of", "recognise"]
@@ -26,7 +26,7 @@ def _table(*protocols: ModelProtocol) -> tuple[ModelProtocol, ...]:
     return protocols
 
 
-PROTOCOLS: Final = _table(openai_chat, openai_responses, openai_embeddings, anthropic)
+PROTOCOLS: Final = _table(openai_chat, openai_responses, openai_embeddings, anthropic, gemini, ollama, cohere)
 
 _ENDS: Final = tuple(
     (end, (protocol, operation)) for protocol in PROTOCOLS for end, operation in protocol.PATHS.items()
@@ -42,6 +42,9 @@ _NEEDED: Final = {
     Operation.EMBEDDINGS: (b'"input"',),
     Operation.MODERATION: (b'"input"',),
 }
+
+_AT_HOME: Final = (ollama, cohere)
+"""At the paths of these many a web application has its own chat, which names no model."""
 
 _MODEL_KEY = b'"model"'
 _MODEL = re.compile(rb'"model"\s*:\s*("(?:[^"\\]|\\.)*")')
@@ -75,8 +78,10 @@ def protocol_named(name: str) -> ModelProtocol:
         raise ValueError(f"no protocol named {name!r}; known: {', '.join(sorted(_NAMES))}") from None
 
 
-def is_exchange(operation: Operation, body: bytes) -> bool:
+def is_exchange(operation: Operation, body: bytes, protocol: ModelProtocol | None = None) -> bool:
     """Whether a body can be a model request of this operation, at a glance: not every POST to ``/responses`` is one."""
+    if protocol in _AT_HOME and b'"model"' not in body:
+        return False
     return body.lstrip()[:1] == b"{" and any(name in body for name in _NEEDED.get(operation, ()))
 
 

@@ -15,6 +15,7 @@ from spanreel.point import Piece
 NAME = "in_process"
 PROVIDER = "in_process"
 PATHS: Mapping[str, Operation] = {}
+STREAM_TYPE = "application/json"
 
 
 @cache

@@ -15,11 +15,13 @@ from spanreel.protocols.media import read_own, read_url, write_own, write_url
 from spanreel.protocols.openai_errors import describe_error, read_error, write_error
 from spanreel.protocols.openai_usage import read_usage
 from spanreel.protocols.residue import keep, kept, overlay, parse_object, residue, unexpected, write_json
+from spanreel.protocols.sse import STREAM_TYPE
 
 __all__ = [
     "NAME",
     "PATHS",
     "PROVIDER",
+    "STREAM_TYPE",
     "join",
     "read_request",
     "read_response",

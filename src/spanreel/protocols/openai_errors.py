@@ -66,10 +66,11 @@ def describe_error(body: Mapping[str, Json], status: int) -> Error:
     """The failure that a JSON object tells of: an ``error`` object or text, else its ``message`` or ``detail``."""
     inner = body.get("error")
     source = inner if isinstance(inner, dict) else body
-    kinds = [source.get(key) for key in ("type", "code", "status")] + [status]
-    kind = next(
-        str(kind) for kind in kinds if isinstance(kind, str | int) and not isinstance(kind, bool) and kind != ""
-    )
+    kinds = [source.get(key) for key in ("type", "code", "status")]
+    # A number says no more than the status does; Gemini has a name beside it.
+    named = (kind for kind in kinds if isinstance(kind, str) and kind != "")
+    numbered = (kind for kind in kinds if isinstance(kind, int) and not isinstance(kind, bool))
+    kind = str(next(named, None) or next(numbered, status))
     texts = [inner, source.get("message"), source.get("detail")]
     return Error(_category(status), kind, next((text for text in texts if isinstance(text, str)), None))
 

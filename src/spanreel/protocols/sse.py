@@ -12,6 +12,9 @@ from typing import Final
 from spanreel.model import Json
 from spanreel.point import Piece
 
+STREAM_TYPE: Final = "text/event-stream; charset=utf-8"
+"""The content type of such a body."""
+
 EVENT: Final = "$event"
 """In a recorded chunk: an event of another form than its protocol's, ``{"name"?, "data"?, "other"?, "ended"?}``."""
 

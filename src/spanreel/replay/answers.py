@@ -20,7 +20,6 @@ RETRY_AT_ONCE: Final = {"retry-after-ms": "1"}
 NO_RETRY: Final = {"x-should-retry": "false"}
 """SDKs read it as the server's word that another attempt is of no use; the recording has none."""
 JSON: Final = "application/json"
-EVENTS: Final = "text/event-stream; charset=utf-8"
 PATIENCE: Final = 10.0
 """Seconds; what breaks a call off may be slower than it was."""
 
@@ -58,7 +57,7 @@ def model_answer(  # noqa: PLR0913 - which answer, to what, and how it comes
     if answer.status < 400 and request.stream:
         pieces = protocol.split(as_asked(protocol, request, answer))
         pieces = pieces if pace else [(0.0, piece) for _, piece in pieces]
-        return HttpAnswer(answer.status, {**headers, "content-type": EVENTS}, pieces, broken_off)
+        return HttpAnswer(answer.status, {**headers, "content-type": protocol.STREAM_TYPE}, pieces, broken_off)
     return HttpAnswer(answer.status, {**headers, "content-type": JSON}, [(0.0, protocol.write_response(answer))])
 
 
@@ -77,7 +76,7 @@ def edited_answer(slot: ModelSlot, text: str, protocol: ModelProtocol, request: 
     answer = Answer(model=slot.call.response_model or slot.call.model, messages=(said,), usage=Usage(0, 0))
     if request.stream:
         pieces = [(0.0, piece) for _, piece in protocol.split(as_asked(protocol, request, answer))]
-        return HttpAnswer(200, {"content-type": EVENTS}, pieces)
+        return HttpAnswer(200, {"content-type": protocol.STREAM_TYPE}, pieces)
     return HttpAnswer(200, {"content-type": JSON}, [(0.0, protocol.write_response(answer))])
 
 

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from spanreel.model import Json, Request
 from spanreel.point import HttpRequest, ModelProtocol
+from spanreel.protocols.paths import model_in, with_model
 from spanreel.replay.casting import Role
 from spanreel.replay.changes import ROOT, Changes, apply, overrides_of, url_of
 from spanreel.replay.recorded_input import recorded_input
@@ -35,6 +36,8 @@ class LiveModels:
             return None
         overrides = overrides_of(self.changes, path, read.model, role.scope.principal)
         changed, url = apply(overrides, read), url_of(overrides, request.url)
+        if changed.model is not None and changed.model != read.model and model_in(request.path) == read.model:
+            url = with_model(url, changed.model)
         is_same = changed == read and url == request.url
         if is_same and root not in self.live and not is_forked:
             return None

@@ -15,6 +15,7 @@ from spanreel.point import (
     RunResult,
     ToolRequest,
 )
+from spanreel.protocols.paths import read_request
 from spanreel.replay import answering_models, answering_runs, answering_tools, gate, mcp_requests
 from spanreel.replay.changes import Changes
 from spanreel.replay.events import Event
@@ -82,7 +83,7 @@ class SessionPlayer:
         with self._lock:
             self._play.check(run)
         try:
-            read = protocol.read_request(request.body, operation)
+            read = read_request(protocol, operation, request.path, request.body)
         except ValueError as error:
             with self._lock:
                 answering_models.stop_unreadable(self._play, run, error)

@@ -14,6 +14,7 @@ from spanreel.model import Answer, Error, ErrorCategory, Message, Request
 from spanreel.point import ModelProtocol
 from spanreel.protocols import as_asked, protocol_named, recognise
 from spanreel.protocols.openai_errors import write_error
+from spanreel.protocols.paths import read_request
 from spanreel.testing.script import Script, Scripted
 from spanreel.testing.server import LoopbackServer
 from spanreel.testing.transports import make_transport
@@ -129,7 +130,7 @@ class ScriptedProvider:
         if found is None:
             return None, None, f"no model protocol is spoken at {method} {path}"
         try:
-            return found[0], found[0].read_request(body, found[1]), ""
+            return found[0], read_request(*found, path, body), ""
         except ValueError as error:
             return found[0], None, str(error)
 
@@ -173,7 +174,7 @@ class ScriptedProvider:
     ) -> Reply:
         answer = as_asked(protocol, request, scripted.answer)
         streamed = request.stream and answer.status < 400
-        kind = "text/event-stream; charset=utf-8" if streamed else "application/json"
+        kind = protocol.STREAM_TYPE if streamed else "application/json"
         sent = {"content-type": kind, "x-request-id": f"req_{number}", **scripted.headers}
         pieces = [piece for _, piece in protocol.split(answer)] if streamed else [protocol.write_response(answer)]
         if self._gzip and "gzip" in headers.get("accept-encoding", ""):

@@ -14,11 +14,13 @@ from spanreel.protocols.openai_chat.stream import join, split
 from spanreel.protocols.openai_errors import read_error, write_error
 from spanreel.protocols.recalling import Recalling
 from spanreel.protocols.residue import objects, overlay, parse_object, residue, same, unexpected, write_json
+from spanreel.protocols.sse import STREAM_TYPE
 
 __all__ = [
     "NAME",
     "PATHS",
     "PROVIDER",
+    "STREAM_TYPE",
     "join",
     "read_request",
     "read_response",

@@ -15,11 +15,13 @@ from spanreel.protocols.openai_responses.parts import read_tool, write_tool
 from spanreel.protocols.openai_responses.stream import join, split
 from spanreel.protocols.recalling import Recalling
 from spanreel.protocols.residue import kept, overlay, parse_object, residue, same, unexpected, write_json
+from spanreel.protocols.sse import STREAM_TYPE
 
 __all__ = [
     "NAME",
     "PATHS",
     "PROVIDER",
+    "STREAM_TYPE",
     "join",
     "read_request",
     "read_response",

@@ -1,0 +1,117 @@
+"""Streams of Ollama's chat: an object a line, each with the next piece of the message, the last with the counts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from spanreel.model import Answer, Json
+from spanreel.point import Piece
+from spanreel.protocols.joining import append, settle
+from spanreel.protocols.lines import read_lines, read_object, write_line
+from spanreel.protocols.ollama.messages import read_body, write_body
+from spanreel.protocols.openai_errors import write_error
+from spanreel.protocols.residue import same, write_json
+from spanreel.protocols.sse import EVENT, Event
+from spanreel.protocols.weaving import Item, Spot, Woven, record, restore
+
+_TEXTS: Final = ("content", "thinking")
+_LISTS: Final = ("tool_calls", "images")
+_WORDS: Final = re.compile(r"\s*\S+|\s+")
+
+
+class Joined:
+    """An answer in the making."""
+
+    def __init__(self) -> None:
+        self._top: dict[str, Json] = {}
+        self._message: dict[str, Json] | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether the last line has come, or an error."""
+        return self._top.get("done") is True or "error" in self._top
+
+    def add(self, line: Mapping[str, Json]) -> list[Spot]:
+        """Take in one line; where the pieces stand that it brought."""
+        self._top.update({key: value for key, value in line.items() if key != "message"})
+        given = line.get("message")
+        if not isinstance(given, dict):
+            return []
+        message = self._message = self._message if self._message is not None else {}
+        spots: list[Spot] = []
+        for key, value in given.items():
+            at = ("message", key)
+            if key in _TEXTS and isinstance(value, str):
+                append(message, key, value)
+                spots.append((at, at))
+            elif key in _LISTS and isinstance(value, list):
+                known = message[key] if isinstance(message.get(key), list) else []
+                spots += [((*at, number), (*at, len(known) + number)) for number in range(len(value))]
+                message[key] = [*known, *value]
+            else:
+                message[key] = value
+        return spots
+
+    def body(self) -> dict[str, Json]:
+        """The answer."""
+        return self._top if self._message is None else {**self._top, "message": settle(self._message)}
+
+
+def join(pieces: Sequence[Piece]) -> Answer:
+    """Read a streamed body, whole or cut off; ValueError where it holds no line at all."""
+    events = read_lines(pieces)
+    if not events:
+        raise ValueError("ollama stream: holds no line")
+    joined = Joined()
+    items: list[Item] = []
+    for event in events:
+        fields = read_object(event) if event.ended or event is events[-1] else None
+        if fields is None or EVENT in fields or not event.ended:
+            items.append(event)
+        else:
+            items.append(Woven(event.time, fields, joined.add(fields)))
+    answer = read_body(joined.body())
+    return replace(answer, streamed=True, complete=joined.ended, chunks=record(items, write_body(answer)))
+
+
+def split(answer: Answer) -> list[Piece]:
+    """Write an answer as a stream: as its chunks say, where they still carry what it holds; else as Ollama would."""
+    if answer.status >= 400:
+        return [(0.0, write_error(answer))]
+    body = write_body(answer)
+    items = restore(answer.chunks, body, partial(_came_to, body)) or [Woven(0.0, line) for line in _cut(body)]
+    return [(item.time, write_line(_as_event(item))) for item in items]
+
+
+def _came_to(body: Mapping[str, Json], lines: Sequence[Mapping[str, Json]]) -> bool:
+    joined = Joined()
+    for line in lines:
+        joined.add(line)
+    return same(joined.body().get("message"), body.get("message"))
+
+
+def _as_event(item: Item) -> Event:
+    return item if isinstance(item, Event) else Event(item.time, data=write_json(item.fields).decode())
+
+
+def _cut(body: Mapping[str, Json]) -> Iterator[dict[str, Json]]:
+    """The lines that Ollama would send: thinking and content word by word, the calls, then what was counted."""
+    shared = {key: body[key] for key in ("model", "created_at") if key in body}
+    message = body.get("message")
+    if isinstance(message, dict):
+        around = {key: value for key, value in message.items() if key not in (*_TEXTS, *_LISTS)}
+        for key in ("thinking", "content"):
+            text = message.get(key)
+            for piece in _WORDS.findall(text) if isinstance(text, str) else ():
+                said = {"content": piece} if key == "content" else {"content": "", key: piece}
+                yield {**shared, "message": {**around, **said}, "done": False}
+        lists = {key: message[key] for key in _LISTS if message.get(key)}
+        if lists:
+            yield {**shared, "message": {**around, "content": "", **lists}, "done": False}
+        yield {**body, "message": {**around, "content": ""}}
+    else:
+        yield dict(body)
