@@ -23,7 +23,7 @@ from spanreel.model import (
     Usage,
 )
 from spanreel_collector.dialects import values
-from spanreel_collector.dialects.content import conventional
+from spanreel_collector.dialects.content import conventional, wrapped
 from spanreel_collector.dialects.genai_events import whole_attributes
 from spanreel_collector.span import Attributes, RawSpan
 
@@ -105,6 +105,8 @@ def operation_of(span: RawSpan) -> str | None:
 def _read_model(span: RawSpan, operation: Operation) -> ModelRecord:
     attributes = whole_attributes(span)
     messages, input_fidelity = conventional.messages(attributes.get(names.INPUT_MESSAGES))
+    provider = values.text(attributes, names.PROVIDER, "gen_ai.system")
+    messages = wrapped.read_results(messages, provider)
     instructions = _instructions(attributes, messages)
     tools, tools_fidelity = values.tools(attributes.get(names.TOOL_DEFINITIONS))
     error = values.failure(span, ErrorCategory.MODEL)
@@ -125,7 +127,7 @@ def _read_model(span: RawSpan, operation: Operation) -> ModelRecord:
             stream=attributes.get(names.REQUEST_STREAM) is True,
         ),
         answer=answer,
-        provider=values.text(attributes, names.PROVIDER, "gen_ai.system"),
+        provider=provider,
         agent=_read_agent(attributes),
         host=values.text(attributes, names.SERVER_ADDRESS),
         port=values.integer(attributes, names.SERVER_PORT),

@@ -23,7 +23,7 @@ from spanreel.model import (
     ToolRecord,
 )
 from spanreel_collector.dialects import genai_spans, values
-from spanreel_collector.dialects.content import ends, messages, tools
+from spanreel_collector.dialects.content import ends, messages, tools, wrapped
 from spanreel_collector.dialects.content.decoding import decode, decode_json
 from spanreel_collector.dialects.content.indexed import Tree, listed, numbered
 from spanreel_collector.span import Attributes, RawSpan
@@ -87,6 +87,8 @@ def read(span: RawSpan) -> Record | None:
     if kind in _RUNS or operation == "invoke_agent":
         return _read_run(span, kind)
     record = genai_spans.read(span)
+    if isinstance(record, ModelRecord) and span.origin.scope.endswith(".litellm"):
+        record = replace(record, request=replace(record.request, model=wrapped.bare_model(record.request.model)))
     return _with_losses(span, record) if isinstance(record, ModelRecord) else record
 
 

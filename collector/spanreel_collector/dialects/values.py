@@ -14,6 +14,7 @@ from spanreel_collector.span import Attributes, RawSpan
 _ROLES = {"model": "assistant", "ai": "assistant", "human": "user", "developer": "system"}
 _PARAMETERS = ("input_schema", "inputSchema", "parameters_json_schema")
 """What Anthropic, the AI SDK and Google call a tool's parameters."""
+_DECLARATIONS = ("function_declarations", "functionDeclarations")
 MOST_WRITTEN = 3
 """How often a value is taken to have been written as JSON text, one inside the other."""
 
@@ -169,25 +170,31 @@ def tools(value: Json) -> tuple[tuple[ToolDefinition, ...], Fidelity]:
     found = _tools_before.find(value) if isinstance(value, str) else None
     if found is None:
         items, fidelity = items_of(value, parts_depth=2)
-        read = tuple(known(tool_definition(item)) for item in items if isinstance(item, dict) and item)
+        each = [one for item in items if isinstance(item, dict) for one in _declared(item)]
+        read = tuple(known(tool_definition(item)) for item in each if isinstance(item, dict) and item)
         found = read, Fidelity.ABSENT if not read else fidelity
         if isinstance(value, str):
             _tools_before.keep(value, found)
     return found
 
 
+def _declared(item: dict[str, Any]) -> list[Any]:
+    """The functions that one tool of Gemini's declares; any other tool is itself."""
+    declared = next((item[key] for key in _DECLARATIONS if isinstance(item.get(key), list)), None)
+    return [item] if declared is None else declared
+
+
 def tool_definition(item: dict[str, Any]) -> ToolDefinition:
     """A tool definition in one form, whichever provider's it came in."""
-    inner = item.get("function")
-    flat = (
-        {**{key: value for key, value in item.items() if key != "function"}, **inner}
-        if isinstance(inner, dict)
-        else item
-    )
+    within = next((name for name in ("function", "toolSpec") if isinstance(item.get(name), dict)), None)
+    flat = {**{key: value for key, value in item.items() if key != within}, **item[within]} if within else item
     read = {key: value for key, value in flat.items() if value is not None}
     for other in _PARAMETERS:
         if other in read and "parameters" not in read:
             read["parameters"] = read.pop(other)
+    parameters = read.get("parameters")
+    if isinstance(parameters, dict) and set(parameters) == {"json"} and isinstance(parameters["json"], dict):
+        read["parameters"] = parameters["json"]  # as Bedrock has it
     read.setdefault("type", "function")
     return read
 

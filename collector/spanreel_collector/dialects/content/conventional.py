@@ -19,6 +19,7 @@ _CONTENT = {
     "tool_call_response": "response",
 }
 """Where the types of parts have their content, which a writer leaves out that captures none."""
+_CALLS = ("tool_call", "tool_call_response")
 _read_before = Memory[Known](4 * 1024 * 1024)
 """A conversation repeats its history in every call: a message is read once."""
 _parts_before = Memory[tuple[tuple[dict[str, Json], ...], Fidelity]](1024 * 1024)
@@ -113,6 +114,8 @@ def _part(part: dict[str, Any]) -> dict[str, Json]:
         read["type"] = "text" if isinstance(read.get("content"), str) else "unknown"
     if read["type"] == "tool_call" and isinstance(read.get("arguments"), str):
         read["arguments"], _ = decode(read["arguments"])
+    if read["type"] in _CALLS and read.get("id") == "":
+        read["id"] = None  # of providers that give none
     if read["type"] == "tool_call_response" and "result" in read:
         # The schema says `response`; the specification's old example and pydantic-ai say `result`.
         result = read.pop("result")

@@ -21,7 +21,7 @@ def read(usage: Json) -> Usage | None:
     """Token counts by the names of OpenAI, LangChain and Anthropic, the last without the cached ones in the input."""
     if not isinstance(usage, dict):
         return None
-    found = openai_usage.read_usage(usage)
+    found = openai_usage.read_usage(usage) or Usage()
     told = {name: values.integer({"": _at(usage, *path)}, "") for name, path in _LANGCHAIN.items()}
     told["cache_read_tokens"] = told["cache_read_tokens"] or values.integer(usage, "cache_read_input_tokens")
     read = Usage(**{name: getattr(found, name) if count is None else count for name, count in told.items()})

@@ -24,6 +24,7 @@ from spanreel.model import (
 from spanreel_collector import json_text
 from spanreel_collector.dialects import values
 from spanreel_collector.dialects.content import messages as content
+from spanreel_collector.dialects.content import wrapped
 from spanreel_collector.dialects.content.bodies import settings
 from spanreel_collector.dialects.content.indexed import nested
 from spanreel_collector.dialects.openinference import bodies, messages, runs, tool_calls
@@ -44,6 +45,10 @@ _USAGE = {
 }
 
 
+_ROUTERS = (".litellm", ".dspy")
+"""Instrumentations that see which model LiteLLM is told to ask for, not which one a provider is."""
+
+
 def speaks(span: RawSpan) -> bool:
     """Whether the span says its kind in OpenInference's words, or what a model was told or cost."""
     return _kind_of(span) is not None
@@ -62,7 +67,7 @@ def read(span: RawSpan) -> Record | None:
     cut_at = _cut_at(span.attributes)
     if kind == "LLM":
         record = _read_model(span, cut_at)
-        return record if _is_call(record) else None
+        return record if _is_call(record, span.attributes) else None
     if kind == "EMBEDDING":
         return _read_embedding(span)
     if kind == "RERANKER":
@@ -91,28 +96,27 @@ def _read_model(span: RawSpan, cut_at: int | None) -> ModelRecord:
     attributes = span.attributes
     sent = bodies.read_request(span, Operation.CHAT)
     parameters = bodies.read_parameters(span)
+    provider = values.text(attributes, "llm.provider", "llm.system")
     request, fidelity = _read_request(span, sent[0] if sent else None, cut_at)
+    request = replace(request, messages=wrapped.read_results(request.messages, provider))
     answer, fidelity["output"] = _read_answer(span, cut_at)
     request, answer = _apart(request, answer, content.read_history(values.decoded(attributes, "output.value")))
     error = values.failure(span, ErrorCategory.MODEL)
     if error and fidelity["output"] is Fidelity.ABSENT:
         del fidelity["output"]
-    named = parameters.get("model") or parameters.get("model_name")
-    answered = values.text(attributes, "llm.response.model_name", "llm.model_name")
-    model = request.model or values.text(attributes, "llm.request.model_name")
-    model = model or (named if isinstance(named, str) and parameters.get("object") != "response" else None)
+    model, answered = _read_models(span, request, parameters)
     streamed = request.stream or parameters.get("stream") is True
     if answer is not None:
         answer = replace(answer, model=answer.model or answered, streamed=streamed)
     return ModelRecord(
         request=replace(
             request,
-            model=model or values.text(attributes, "llm.model_name"),
+            model=model,
             settings={**settings(parameters), **request.settings},
             stream=streamed,
         ),
         answer=answer,
-        provider=values.text(attributes, "llm.provider", "llm.system"),
+        provider=provider,
         protocol=sent[1].NAME if sent and answer and answer.messages else None,
         agent=Agent(values.text(attributes, "gen_ai.agent.name")),
         error=error,
@@ -121,10 +125,28 @@ def _read_model(span: RawSpan, cut_at: int | None) -> ModelRecord:
     )
 
 
-def _is_call(record: ModelRecord) -> bool:
-    """Whether a model was asked: llama-index has spans of this kind for what it does before."""
+def _read_models(span: RawSpan, request: Request, parameters: dict[str, Json]) -> tuple[str | None, str | None]:
+    """The model that was asked for, and the one that answered."""
+    attributes = span.attributes
+    named = parameters.get("model") or parameters.get("model_name")
+    answered = values.text(attributes, "llm.response.model_name", "llm.model_name")
+    asked = request.model or values.text(attributes, "llm.request.model_name")
+    asked = asked or (named if isinstance(named, str) and parameters.get("object") != "response" else None)
+    asked = asked or values.text(attributes, "llm.model_name")
+    if span.origin.scope.endswith(_ROUTERS):
+        bare = wrapped.bare_model(asked)
+        return bare, None if answered == asked != bare else answered
+    return asked, answered
+
+
+def _is_call(record: ModelRecord, attributes: Attributes) -> bool:
+    """Whether a model was asked: llama-index has spans of this kind for what it does before, without its messages.
+
+    Of a stream that nobody listened to for the span, the request is all there is.
+    """
     answer = record.answer
-    return record.error is not None or (answer is not None and bool(answer.messages or answer.usage))
+    answered = answer is not None and bool(answer.messages or answer.usage)
+    return answered or record.error is not None or any(key.startswith(f"{_INPUT}.") for key in attributes)
 
 
 def _read_request(span: RawSpan, sent: Request | None, cut_at: int | None) -> tuple[Request, dict[str, Fidelity]]:

@@ -6,6 +6,7 @@ Bodies are read by the protocol that the instrumented library speaks; of other l
 from __future__ import annotations
 
 import json
+import re
 
 from spanreel.model import Answer, Json, Operation, Request
 from spanreel.point import ModelProtocol
@@ -13,6 +14,13 @@ from spanreel.protocols import anthropic, openai_chat, openai_embeddings, openai
 from spanreel_collector.dialects import values
 from spanreel_collector.dialects.content import bodies as content
 from spanreel_collector.span import RawSpan
+
+_INNER = ("generation_config", "config", "options", "inferenceConfig")
+"""Where Google, Ollama and Bedrock have a request's settings."""
+_SPEAK_OPENAI = ("openai", "litellm", "groq", "mistralai", "portkey", "together", "instructor")
+"""Libraries whose requests and answers are written as OpenAI's are."""
+_NOT_GIVEN = re.compile(r"|<[\w.]*(?:Omit|NotGiven|Unset|object)\b[^>]*>|NOT_GIVEN|UNSET|NOTGIVEN")
+"""What stands for a parameter that nobody set, where a library has objects of its own for that."""
 
 
 def protocol_of(span: RawSpan, body: Json) -> ModelProtocol | None:
@@ -22,7 +30,9 @@ def protocol_of(span: RawSpan, body: Json) -> ModelProtocol | None:
         return None
     if library == "anthropic":
         return anthropic
-    if library in ("openai", "litellm"):
+    if library == "bedrock":  # which sends bodies of each maker's
+        return anthropic if "anthropic_version" in body or body.get("type") == "message" else None
+    if library in _SPEAK_OPENAI:
         if "messages" in body or body.get("object") == "chat.completion" or "choices" in body:
             return openai_chat
         if "output" in body or body.get("object") == "response":
@@ -39,8 +49,9 @@ def read_request(span: RawSpan, operation: Operation) -> tuple[Request, ModelPro
     """The whole request, where the span kept it as it was sent."""
     body, _ = values.decode(span.attributes.get("input.value"))
     protocol = protocol_of(span, body)
-    if protocol is None:
+    if protocol is None or not isinstance(body, dict):
         return None
+    body = _given(body)
     try:
         request = protocol.read_request(json.dumps(body).encode(), operation)
     except ValueError:
@@ -62,6 +73,15 @@ def read_answer(span: RawSpan) -> Answer | None:
 
 def read_parameters(span: RawSpan) -> dict[str, Json]:
     """The invocation parameters; of those cut off, what is whole."""
-    found = values.members(span.attributes.get("llm.invocation_parameters"))
-    inner = found.get("generation_config") or found.get("config")
+    found = _given(values.members(span.attributes.get("llm.invocation_parameters")))
+    inner = next((found[name] for name in _INNER if isinstance(found.get(name), dict)), None)
     return {**found, **inner} if isinstance(inner, dict) else found
+
+
+def _given(parameters: dict[str, Json]) -> dict[str, Json]:
+    """The parameters that somebody set."""
+    return {
+        name: value
+        for name, value in parameters.items()
+        if not isinstance(value, str) or not _NOT_GIVEN.fullmatch(value)
+    }

@@ -46,6 +46,8 @@ def _message(message: Tree) -> Message:
     role = message.get("role")
     role = role if isinstance(role, str) else "assistant" if "tool_calls" in message else "user"
     known = values.role(_ROLES.get(role, role))
+    if known == "user" and values.text(message, "tool_call_id"):
+        known = "tool"  # as Anthropic has it
     read: Message = {"role": known, "parts": _tool_answer(message) if known == "tool" else _parts(message)}
     if known != role:
         read["provider_fields"] = {"role": role}
