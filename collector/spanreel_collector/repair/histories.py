@@ -6,6 +6,7 @@ from collections import defaultdict
 from dataclasses import replace
 
 from spanreel.model import Fidelity, Json, Message, ModelRecord, ToolRecord
+from spanreel_collector.sessions.continuing import completed, lacks_calls
 from spanreel_collector.sessions.requests import join, read_requests
 from spanreel_collector.trace import Forest, Placed, Trace
 
@@ -36,8 +37,8 @@ def chain_deltas(trace: Trace) -> Trace:
 
 
 def complete_answers(trace: Trace) -> Trace:
-    """An answer told without the tool calls that it asked for gets them from the next request, which repeats it."""
-    if not any(_tells_words_alone(placed) for placed in trace):
+    """An answer of which nothing is told, or its words alone, is told by the next request, which repeats it."""
+    if not any(_lacks_calls(placed) for placed in trace):
         return trace
     forest = Forest(trace)
     before: dict[str | None, Placed] = {}
@@ -47,38 +48,14 @@ def complete_answers(trace: Trace) -> Trace:
             continue
         holder = _holder(forest, placed)
         known = before.get(holder)
-        if known is not None and _tells_words_alone(known):
-            whole[known.id] = _completed(known, placed.record)
+        if known is not None and isinstance(known.record, ModelRecord) and _lacks_calls(known):
+            whole[known.id] = replace(known, record=completed(known.record, placed.record))
         before[holder] = placed
     return tuple(whole.get(placed.id, placed) for placed in trace)
 
 
-def _tells_words_alone(placed: Placed) -> bool:
-    record = placed.record
-    if not isinstance(record, ModelRecord) or record.answer is None or record.call_id is not None:
-        return False
-    messages = record.answer.messages
-    return len(messages) == 1 and bool(messages[0]["parts"]) and not _asks(messages[0])
-
-
-def _asks(message: Message) -> bool:
-    return any(part.get("type") == "tool_call" for part in message.get("parts", ()))
-
-
-def _completed(placed: Placed, after: ModelRecord) -> Placed:
-    record = placed.record
-    assert isinstance(record, ModelRecord)
-    assert record.answer is not None
-    asked, (said,) = record.request.messages, record.answer.messages
-    repeated = after.request.messages[len(asked)] if len(after.request.messages) > len(asked) else {}
-    words = [part for part in repeated.get("parts", ()) if part.get("type") != "tool_call"]
-    if not asked or after.request.messages[: len(asked)] != asked or repeated.get("role") != "assistant":
-        return placed
-    if not _asks(repeated) or words != said["parts"]:
-        return placed
-    answer = replace(record.answer, messages=({**said, "parts": repeated["parts"]},))
-    fidelity = {**record.fidelity, "output": Fidelity.RECONSTRUCTED}
-    return replace(placed, record=replace(record, answer=answer, fidelity=fidelity))
+def _lacks_calls(placed: Placed) -> bool:
+    return isinstance(placed.record, ModelRecord) and lacks_calls(placed.record)
 
 
 def _holder(forest: Forest, placed: Placed) -> str | None:

@@ -20,6 +20,8 @@ from spanreel.model import (
     Usage,
 )
 from spanreel_collector.dialects.content.messages import FACTS
+from spanreel_collector.sessions.continuing import chained, goes_on_from
+from spanreel_collector.sessions.requests import calls_of
 from spanreel_collector.trace import Forest, Placed, Trace
 
 
@@ -87,27 +89,25 @@ def share_tools(trace: Trace) -> Trace:
 
 
 def chain_responses(trace: Trace) -> Trace:
-    """A call that goes on from an earlier response, and was recorded without what came before, gets it back.
+    """A call that goes on from an earlier one, and was recorded without what came before, gets it back.
 
     Not what a protocol read: that is the request as it was sent.
     """
-    if not any(
-        isinstance(placed.record, ModelRecord) and "previous_response_id" in placed.record.request.settings
-        for placed in trace
-    ):
+    if not any(isinstance(placed.record, ModelRecord) and goes_on_from(placed.record) for placed in trace):
         return trace
     answered: dict[str, Placed] = {}
-    chained = []
+    whole = []
     for placed in trace:
         record = placed.record
         if isinstance(record, ModelRecord) and record.protocol is None:
-            before = answered.get(str(record.request.settings.get("previous_response_id")))
+            before = next((answered[name] for name in goes_on_from(record) if name in answered), None)
             if before is not None and isinstance(before.record, ModelRecord):
-                placed = replace(placed, record=_after(record, before.record))  # noqa: PLW2901 the same, made whole
-        if isinstance(placed.record, ModelRecord) and placed.record.answer and placed.record.answer.response_id:
-            answered[placed.record.answer.response_id] = placed
-        chained.append(placed)
-    return tuple(chained)
+                placed = replace(placed, record=chained(record, before.record))  # noqa: PLW2901 the same, made whole
+        if isinstance(placed.record, ModelRecord) and placed.record.answer:
+            named = (placed.record.answer.response_id, *calls_of(placed.record))
+            answered.update({name: placed for name in named if name})
+        whole.append(placed)
+    return tuple(whole)
 
 
 def _recovered(placed: Placed) -> Iterator[Placed]:
@@ -219,14 +219,6 @@ def _with_tools(forest: Forest, placed: Placed) -> Placed:
     fidelity = {**record.fidelity, "tools": Fidelity.RECONSTRUCTED}
     request = replace(record.request, tools=above.record.tools)
     return replace(placed, record=replace(record, request=request, fidelity=fidelity))
-
-
-def _after(record: ModelRecord, before: ModelRecord) -> ModelRecord:
-    earlier = (*before.request.messages, *(before.answer.messages if before.answer else ()))
-    if not earlier or record.request.messages[: len(earlier)] == earlier:
-        return record
-    request = replace(record.request, messages=(*earlier, *record.request.messages))
-    return replace(record, request=request, fidelity={**record.fidelity, "input": Fidelity.RECONSTRUCTED})
 
 
 def _holds_rounds(placed: Placed) -> bool:

@@ -9,20 +9,24 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 from spanreel import conventions as names
-from spanreel.model import Json, Message, ModelRecord, Status
+from spanreel.model import Answer, Json, Message, ModelRecord, Record, Status
 from spanreel_collector import json_text
+from spanreel_collector.sessions.continuing import chained, completed, goes_on_from, lacks_calls
 from spanreel_collector.sessions.drafts import Draft
 from spanreel_collector.sessions.facts import merge_sessions
+from spanreel_collector.sessions.requests import calls_before, calls_of
 from spanreel_collector.trace import Placed
 
 Key = TypeVar("Key")
 
 _SAID = ("type", "content", "id", "name", "arguments", "response", "uri", "file_id", "data", "digest")
 """What of a message's part is compared."""
+_UNTOLD = b"?"
+"""Ends the name of what was said before an answer that nobody told."""
 _TOLD_ANEW = ("system", "developer")
 """Roles of messages that an agent is told at the start of each run; they may hold the date."""
 
@@ -40,7 +44,9 @@ def is_nameless(root: Draft) -> bool:
 def read_ends(root: Draft) -> tuple[list[bytes], list[bytes]]:
     """What a root run would go on from, and what would go on from it: where those of two are equal, they may be one."""
     if is_loop(root):
-        return [head for _, head in _heads(root.models[0])[1]], _tails(root.models[-1])
+        shadowed = _shadowed(root)
+        heads = [head for _, head in _heads(root.models[0])[1]]
+        return [*heads, *([_name(shadowed)] if shadowed else [])], _tails(root.models[-1])
     return (_begins(root), _ends(root)) if is_nameless(root) else ([], [])
 
 
@@ -55,13 +61,14 @@ def join_loops(roots: Iterable[Draft]) -> list[list[Draft]]:
     """
     conversations: list[list[Draft]] = []
     tails: dict[bytes, list[tuple[list[Draft], Draft]]] = defaultdict(list)
-    for root in sorted(roots, key=lambda root: root.started):
+    for root in _without_shadows(sorted(roots, key=lambda root: root.started)):
         continued = _continued(root.models[0], tails)
         if continued is None:
             conversation, current = [root], root
             conversations.append(conversation)
         else:
             conversation, current, rest = continued
+            _complete(current, root)
             if _new_words(rest):
                 conversation.append(root)
                 current = root
@@ -70,6 +77,60 @@ def join_loops(roots: Iterable[Draft]) -> list[list[Draft]]:
         for key in _tails(current.models[-1]):
             tails[key].append((conversation, current))
     return conversations
+
+
+def _shadowed(root: Draft) -> str | None:
+    """The response that this loop, one call of which nothing but numbers is told, may be a second view of."""
+    record = root.models[0].record
+    if len(root.models) > 1 or root.tools or not isinstance(record, ModelRecord) or _has_content(record):
+        return None
+    return record.answer.response_id if record.answer else None
+
+
+def _without_shadows(roots: list[Draft]) -> Iterator[Draft]:
+    """The loops without second views of a call, which fill it: SDKs may have spans of their own in their own traces."""
+    shadows = [root for root in roots if _shadowed(root) is not None]
+    homes: dict[str, tuple[Draft, int]] = {}
+    for root in roots if shadows else ():
+        for at, placed in enumerate(root.models):
+            record = placed.record
+            if isinstance(record, ModelRecord) and _has_content(record) and record.answer and record.answer.response_id:
+                homes.setdefault(record.answer.response_id, (root, at))
+    for root in roots:
+        home = homes.get(_shadowed(root) or "")
+        if home is None or _scope_of(home[0].models[home[1]]) == _scope_of(root.models[0]):
+            yield root
+            continue
+        models, at = home[0].models, home[1]
+        models[at] = replace(models[at], record=_filled(models[at].record, root.models[0].record))
+
+
+def _filled(record: Record | None, shadow: Record | None) -> Record | None:
+    """The call with the counts that only its second view has."""
+    if not isinstance(record, ModelRecord) or not isinstance(shadow, ModelRecord) or not shadow.answer:
+        return record
+    answer = record.answer or Answer()
+    return replace(record, answer=replace(answer, usage=answer.usage or shadow.answer.usage))
+
+
+def _has_content(record: ModelRecord) -> bool:
+    answered = record.answer is not None and any(message.get("parts") for message in record.answer.messages)
+    return bool(record.request.messages) or answered
+
+
+def _scope_of(placed: Placed) -> str:
+    return placed.span.origin.scope
+
+
+def _complete(run: Draft, more: Draft) -> None:
+    """What the run's last call answered, where only the call that continues it tells; and what that leaves out."""
+    last, after = run.models[-1], more.models[0].record
+    if not isinstance(after, ModelRecord) or not isinstance(last.record, ModelRecord):
+        return
+    if lacks_calls(last.record):
+        run.models[-1] = replace(last, record=completed(last.record, after))
+    elif after.protocol is None and calls_before(after):
+        more.models[0] = replace(more.models[0], record=chained(after, last.record))
 
 
 def _continued(
@@ -91,24 +152,34 @@ def _heads(placed: Placed) -> tuple[list[str], list[tuple[int, bytes]]]:
     record = placed.record
     if not isinstance(record, ModelRecord):
         return [], []
-    first = [_gist(message) for message in record.request.messages]
-    previous = record.request.settings.get("previous_response_id")
-    named = [(0, previous.encode("utf-8", "replace"))] if isinstance(previous, str) else []
+    first = _gists(record.request.messages)
+    named = [(0, _name(one)) for one in goes_on_from(record)]
     prefixes = _prefixes(first)
-    return first, [*named, *((length, prefixes[length - 1]) for length in range(len(first) - 1, 0, -1))]
+    found: list[tuple[int, bytes]] = []
+    for length in range(len(first) - 1, 0, -1):
+        found.append((length, prefixes[length - 1]))
+        if length > 1 and first[length - 1].startswith('["assistant"'):
+            found.append((length, prefixes[length - 2] + _UNTOLD))
+    return first, [*named, *found]
 
 
 def _tails(placed: Placed) -> list[bytes]:
     """What the next call of the same conversation would begin with: this one's messages and answer, or its id."""
     record = placed.record
-    if not isinstance(record, ModelRecord) or record.status is not Status.OK or not record.answer:
+    if not isinstance(record, ModelRecord) or record.status is not Status.OK:
         return []
-    identity = record.answer.response_id
-    keys = [identity.encode("utf-8", "replace")] if identity else []
-    answer = [message for message in record.answer.messages[:1] if message.get("parts")]
-    if answer and record.request.messages:
-        keys.append(_prefixes([_gist(message) for message in (*record.request.messages, *answer)])[-1])
+    told = record.answer or Answer()
+    identity = told.response_id
+    keys = [_name(one) for one in (identity, *calls_of(record)) if one]
+    answer = [message for message in told.messages[:1] if message.get("parts")]
+    if record.request.messages:
+        said = _prefixes(_gists((*record.request.messages, *answer)))[-1]
+        keys.append(said if answer else said + _UNTOLD)
     return keys
+
+
+def _name(response: str) -> bytes:
+    return response.encode("utf-8", "replace")
 
 
 def _append(run: Draft, more: Draft) -> None:
@@ -242,11 +313,30 @@ def _prefixes(gists: Iterable[str]) -> list[bytes]:
     return digests
 
 
+def _gists(messages: Iterable[Message]) -> list[str]:
+    """What messages say, one after the other; what the model said in several at once is one, as an answer is."""
+    joined: list[Message] = []
+    for message in messages:
+        parts = [part for part in message.get("parts", ()) if not _is_unsaid(part)]
+        if message.get("role") != "assistant":
+            joined.append(message)
+        elif parts and joined and joined[-1].get("role") == "assistant":
+            joined[-1] = {**joined[-1], "parts": [*joined[-1].get("parts", ()), *parts]}
+        elif parts:
+            joined.append({**message, "parts": parts})
+    return [_gist(message) for message in joined]
+
+
+def _is_unsaid(part: Json) -> bool:
+    """Whether a part is the model's reasoning, which later requests leave out, or stand apart."""
+    return isinstance(part, dict) and part.get("type") == "reasoning"
+
+
 def _gist(message: Message) -> str:
     """What a message says, without what differs between an answer and its repetition in the next request."""
     parts: list[Json] = []
     for part in message.get("parts", []):
-        if isinstance(part, dict) and part.get("type") != "reasoning":
+        if isinstance(part, dict) and not _is_unsaid(part):
             said = {key: part[key] for key in _SAID if part.get(key) not in (None, "")}
             if said != {"type": "text"}:
                 parts.append(said)

@@ -119,27 +119,48 @@ _KEYS: tuple[_Key, ...] = (
 
 def answer_to(request: Asked, models: list[Placed]) -> Json:
     """What the model was told that the requested call had answered, or `MISSING`."""
-    if request.call_id is None:
-        return _answer_in_place(request, models)
-    for placed in models[request.model + 1 :]:
+    for placed in models[request.model + 1 :] if request.call_id is not None else ():
         record = placed.record
         if isinstance(record, ModelRecord):
             for part in _parts(record.request.messages):
                 if part.get("type") == "tool_call_response" and part.get("id") == request.call_id:
                     return part.get("response", MISSING)
-    return MISSING
+    return _answer_in_place(request, models)
 
 
 def _answer_in_place(request: Asked, models: list[Placed]) -> Json:
-    """Of calls without ids: the answer in the same place of those that the next request ends with, none having one."""
+    """The answer in the same place of those that the next request ends with, where no id of theirs is a call's.
+
+    Some writers have no ids, and OpenLLMetry those of OpenAI's items for calls, those of calls for answers.
+    """
     following = models[request.model + 1].record if len(models) > request.model + 1 else None
+    messages = following.request.messages if isinstance(following, ModelRecord) else ()
+    called = {_text(part.get("id")) for part in _parts(messages) if part.get("type") == "tool_call"} - {None}
     answers: list[Json] = []
-    for message in reversed(following.request.messages if isinstance(following, ModelRecord) else ()):
+    for message in reversed(messages):
         parts = list(_parts((message,)))
-        if not parts or any(part.get("type") != "tool_call_response" or part.get("id") for part in parts):
+        if not parts or any(
+            part.get("type") != "tool_call_response" or _text(part.get("id")) in called for part in parts
+        ):
             break
         answers = [*(part.get("response", MISSING) for part in parts), *answers]
     return answers[request.position] if len(answers) > request.position else MISSING
+
+
+def calls_of(record: ModelRecord) -> list[str]:
+    """The ids of the tool calls that an answer asks for."""
+    asked = _parts(record.answer.messages if record.answer else ())
+    return [identity for part in asked if part.get("type") == "tool_call" and (identity := _text(part.get("id")))]
+
+
+def calls_before(record: ModelRecord) -> list[str]:
+    """The ids of tool calls that a request answers and nothing else: of a call before it, which it goes on from."""
+    if any(message.get("role") == "user" for message in record.request.messages):
+        return []  # some writers leave the calls of a whole history out
+    parts = list(_parts(record.request.messages))
+    repeated = {part.get("id") for part in parts if part.get("type") == "tool_call"}
+    answered = [_text(part.get("id")) for part in parts if part.get("type") == "tool_call_response"]
+    return [identity for identity in answered if identity is not None and identity not in repeated]
 
 
 def earlier_rounds(model: Placed) -> list[tuple[Asked, Json]]:
@@ -147,19 +168,28 @@ def earlier_rounds(model: Placed) -> list[tuple[Asked, Json]]:
     record = model.record
     if not isinstance(record, ModelRecord):
         return []
-    calls: dict[str, Asked] = {}
-    answered: list[tuple[Asked, Json]] = []
+    calls: list[Asked] = []
+    answered: dict[int, Json] = {}
     for message in record.request.messages:
         parts = list(_parts((message,)))
         if message.get("role") == "user" and any(part.get("type") == "text" for part in parts):
-            calls, answered = {}, []
+            calls, answered = [], {}
         for part in parts:
-            identity = _text(part.get("id"))
-            if part.get("type") == "tool_call" and identity and isinstance(part.get("name"), str):
-                calls[identity] = Asked(-1, len(calls), identity, part["name"], part.get("arguments"))
-            elif part.get("type") == "tool_call_response" and identity in calls and "response" in part:
-                answered.append((calls[identity or ""], part["response"]))
-    return answered
+            identity, name = _text(part.get("id")), part.get("name")
+            if part.get("type") == "tool_call" and isinstance(name, str):
+                calls.append(Asked(-1, len(calls), identity, name, part.get("arguments")))
+            elif part.get("type") == "tool_call_response" and "response" in part:
+                position = _answers_which(identity, calls, answered)
+                if position is not None:
+                    answered[position] = part["response"]
+    return [(calls[position], response) for position, response in answered.items()]
+
+
+def _answers_which(identity: str | None, calls: list[Asked], answered: dict[int, Json]) -> int | None:
+    """The position of the call that is answered: by its id, else the first without an answer where that id is none."""
+    if identity is not None and any(call.call_id == identity for call in calls):
+        return next(call.position for call in reversed(calls) if call.call_id == identity)
+    return next((call.position for call in calls if call.position not in answered), None)
 
 
 def _record(tool: Placed) -> ToolRecord:
