@@ -191,3 +191,14 @@ def test_a_failure_whose_class_is_not_at_hand_is_raised_as_a_catchable_stand_in(
 
 def test_a_failure_without_a_text_is_raised_without_one() -> None:
     assert str(rebuild_error(RecordedError("builtins.ValueError", None))) == ""
+
+
+@pytest.mark.parametrize(
+    "error",
+    [FileNotFoundError(2, "No such file", "x.txt"), ConnectionRefusedError(111, "refused"), KeyError("k"), KeyError(3)],
+    ids=repr,
+)
+def test_errors_of_python_have_their_arguments_again(error: Exception) -> None:
+    told = rebuild_error(RecordedError(type(error).__qualname__, str(error)))
+    assert (type(told), told.args, str(told)) == (type(error), error.args, str(error))
+    assert getattr(told, "filename", None) == getattr(error, "filename", None)

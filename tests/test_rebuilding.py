@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import datetime as dt
 import enum
-from collections import namedtuple
-from collections.abc import Callable
+import functools
+import uuid
+from collections import Counter, deque, namedtuple
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import attrs
 import pydantic
 import pytest
 
@@ -16,6 +24,7 @@ import spanreel
 from kinds import Scene, hand_written, play, record, script
 from spanreel.replay.verdict import Verdict
 from spanreel.session import read_session, write_session
+from spanreel.shapes import reshaped
 from wire_server import completion
 
 
@@ -140,3 +149,241 @@ def test_what_a_tool_does_to_its_arguments_is_done_again(
     change(expected)
     assert first == second == (expected, [1])
     assert ran == ["fill"]
+
+
+@dataclass
+class Parcel:
+    order: Order
+    at: dt.datetime
+
+
+class Colour(str):
+    __slots__ = ()
+
+
+@attrs.define
+class Crate:
+    size: int
+    made: dt.date
+
+
+VARIED: dict[str, Any] = {
+    "a time": dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC),
+    "a naive time": dt.datetime(2026, 1, 1, 12),  # noqa: DTZ001 - as agents have them
+    "a date": dt.date(2026, 1, 1),
+    "a time of day": dt.time(1, 2),
+    "a duration": dt.timedelta(days=1, seconds=3),
+    "a decimal": Decimal("1.10"),
+    "a uuid": uuid.UUID(int=5),
+    "a path": Path("a/b"),
+    "a set": {1, 2, 3},
+    "a frozen set": frozenset({"a"}),
+    "a tuple": (1, "a"),
+    "tuples in a set": {("a", 1), ("b", 2)},
+    "tuples in a list": [(1, 2), (3, 4)],
+    "different tuples": (Order("A"), 1, Decimal(2)),
+    "a queue": deque([1, 2]),
+    "a counter": Counter("aab"),
+    "a namespace": SimpleNamespace(a=1),
+    "objects by name": {"first": Order("A"), "n": 1, "at": dt.date(2026, 1, 1)},
+    "objects by number": {1: Order("A"), 2: Order("B")},
+    "an object in an object": Parcel(Order("A"), dt.datetime(2026, 1, 1, tzinfo=dt.UTC)),
+    "a mixed list": [Order("A"), Invoice(number=3, orders=[]), 1, None],
+    "infinity": float("inf"),
+    "a kind of text": Colour("red"),
+    "a class by attrs": Crate(2, dt.date(2026, 1, 1)),
+    "a complex number": 1 + 2j,
+}
+
+
+@pytest.mark.parametrize("name", VARIED)
+def test_a_result_of_the_standard_library_s_classes_is_one_again(name: str, tmp_path: Path) -> None:
+    @spanreel.tool()
+    def give():  # type: ignore[no-untyped-def]  # noqa: ANN202 - as above
+        return VARIED[name]
+
+    first, second = replayed(give, tmp_path)
+    assert first == second == VARIED[name]
+    assert type(second) is type(first)
+
+
+def test_an_annotation_that_says_little_does_not_lose_what_is_inside(tmp_path: Path) -> None:
+    @spanreel.tool()
+    def give() -> dict[str, Any]:
+        return {"order": Order("A"), "total": Decimal("1.10")}
+
+    first, second = replayed(give, tmp_path)
+    assert first == second
+
+
+def test_a_block_s_result_is_one_again(tmp_path: Path) -> None:
+    def give() -> Any:
+        with spanreel.tool("give", arguments={}) as call:
+            if not call.served:
+                call.result = Order("A")
+        return call.result
+
+    assert replayed(give, tmp_path) == (Order("A"), Order("A"))
+
+
+class Connection:
+    """What JSON cannot say."""
+
+    def __repr__(self) -> str:
+        return "a connection"
+
+
+def test_an_object_of_which_only_a_text_was_kept_is_told(tmp_path: Path) -> None:
+    @spanreel.tool()
+    def give():  # type: ignore[no-untyped-def]  # noqa: ANN202 - as above
+        return {"by": Connection()}
+
+    got: list[Any] = []
+    scene = Scene(script(completion("Done.")), before=lambda: got.append(give()))  # type: ignore[no-untyped-call]
+    report = play(record(lambda: hand_written(scene), tmp_path), hand_written, scene)
+    assert got[1] == {"by": "a connection"}
+    assert report.notes == (
+        "tool call 1 of root ('give') gave a Connection, of which only the text was kept; that is what the agent gets",
+    )
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        "os.system",
+        "__import__('os').system('x')",
+        "list[os.system]",
+        "Order.__init__",
+        "pytest",
+        "(" * 500,
+        "list[",
+        "dict[int, Order]",
+        "before(Order)",
+        "x" * 5000,
+    ],
+)
+def test_what_a_document_says_of_a_shape_runs_and_imports_nothing(shape: str) -> None:
+    assert reshaped({"id": "A"}, shape, globals()) == {"id": "A"}
+
+
+def test_a_generator_s_items_are_ones_again_and_so_is_its_failure(tmp_path: Path) -> None:
+    @spanreel.tool()
+    def plain(count: int) -> Iterator[Order]:
+        for number in range(count):
+            yield Order(str(number))
+        raise LookupError("no more")
+
+    def give() -> list[Any]:
+        got: list[Any] = []
+        try:
+            for order in plain(2):
+                got.append(order)  # noqa: PERF402 - what came before the failure counts
+        except LookupError as error:
+            got.append(str(error))
+        return got
+
+    first, second = replayed(give, tmp_path)
+    assert first == second == [Order("0"), Order("1"), "no more"]
+
+
+def test_what_a_generator_returns_is_none_of_what_it_gives(tmp_path: Path) -> None:
+    @spanreel.tool()
+    def count() -> Generator[int, None, str]:
+        yield 1
+        return "the end"
+
+    first, second = replayed(lambda: list(count()), tmp_path)
+    assert first == second == [1]
+
+
+def test_a_generator_that_a_plain_function_returns_is_one_again(tmp_path: Path) -> None:
+    ran: list[int] = []
+
+    def noted(number: int) -> int:
+        ran.append(number)
+        return number
+
+    @spanreel.tool()
+    def count(most: int) -> Any:
+        return (noted(number) for number in range(most))
+
+    @spanreel.tool()
+    def count_async(most: int) -> Any:
+        async def values() -> AsyncIterator[Order]:
+            for number in range(most):
+                yield Order(str(number))
+
+        return values()
+
+    def give() -> list[Any]:
+        async def collect() -> list[Any]:
+            return [order async for order in count_async(2)]
+
+        return [*count(2), *asyncio.run(collect())]
+
+    first, second = replayed(give, tmp_path)
+    assert first == second == [0, 1, Order("0"), Order("1")]
+    assert ran == [0, 1]
+
+
+async def items_until_late(got: list[Any], items: Any) -> None:
+    async def read() -> None:
+        async for item in items:
+            got.append(item)
+
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(read(), 0.1)
+
+
+def test_a_generator_that_is_given_up_gives_what_it_gave_and_is_given_up_again(tmp_path: Path) -> None:
+    @spanreel.tool()
+    async def trickle() -> AsyncIterator[int]:
+        yield 1
+        yield 2
+        await asyncio.sleep(5)
+        yield 3
+
+    def give() -> list[Any]:
+        got: list[Any] = []
+        asyncio.run(items_until_late(got, trickle()))
+        return got
+
+    first, second = replayed(give, tmp_path)
+    assert first == second == [1, 2]
+
+
+class Adder:
+    def __init__(self, ran: list[int]) -> None:
+        self.ran = ran
+
+    def __call__(self, one: int) -> Order:
+        self.ran.append(one)
+        return Order(str(one))
+
+
+class AsyncAdder(Adder):
+    async def __call__(self, one: int) -> Order:  # type: ignore[override]
+        return super().__call__(one)
+
+
+def test_objects_that_are_called_and_partials_are_tools_too(tmp_path: Path) -> None:
+    ran: list[int] = []
+
+    def add(one: int, other: int) -> Order:
+        ran.append(one + other)
+        return Order(str(one + other))
+
+    async def add_async(one: int, other: int) -> Order:
+        return add(one, other)
+
+    adder = spanreel.tool()(Adder(ran))
+    waiting = spanreel.tool()(AsyncAdder(ran))
+    partial = spanreel.tool()(functools.partial(add, 1))
+    partial_async = spanreel.tool()(functools.partial(add_async, 2))
+
+    def give() -> list[Any]:
+        return [adder(1), partial(2), asyncio.run(waiting(4)), asyncio.run(partial_async(3))]
+
+    first, second = replayed(give, tmp_path)
+    assert first == second == [Order("1"), Order("3"), Order("4"), Order("5")]
+    assert ran == [1, 3, 4, 5]

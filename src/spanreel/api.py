@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
+import sys
 from collections.abc import Callable, Mapping
 from contextvars import Token
 from importlib import import_module
@@ -18,7 +20,8 @@ from spanreel.model import Agent, Message, ToolKind
 from spanreel.passage import Passage, open_passage
 from spanreel.playing import current_player
 from spanreel.point import Kind, Point, RunRequest, RunResult, ToolRequest, ToolResult
-from spanreel.rebuilding import hints_of, rebuild_arguments, rebuild_value, type_name, type_named
+from spanreel.rebuilding import code_of, rebuild_arguments
+from spanreel.shapes import names_of, reshaped, result_again, shape_of
 
 __all__ = ["run", "said", "session", "tool"]
 
@@ -157,6 +160,10 @@ class ToolBlock:
 
     def __enter__(self) -> ToolBlock:
         """The call starts; ``served`` and ``result`` are set where a replay answers."""
+        return self._start(sys._getframe(1).f_globals)  # noqa: SLF001 - the module whose block it is
+
+    def _start(self, names: Mapping[str, Any]) -> ToolBlock:
+        """Start the call; ``names`` are those of the block's module, where classes of its result are looked for."""
         if self.name is None:
             raise TypeError(
                 "spanreel.tool() as a context manager needs a name: spanreel.tool('search', arguments={...})"
@@ -164,7 +171,13 @@ class ToolBlock:
         request = ToolRequest(
             self.name, self.arguments, self.call_id, description=self.description, side_effect=self.side_effect
         )
-        point = Point("spanreel.api:tool", Kind.TOOL, lambda *_: request, ToolResult)
+        point = Point(
+            "spanreel.api:tool",
+            Kind.TOOL,
+            lambda *_: request,
+            lambda result: ToolResult(result, type=shape_of(result, names)),
+            rebuild=lambda recorded, _: reshaped(recorded.value, recorded.type or "_", names),
+        )
         passage = _enter(self._passages, point)
         if passage is not None and passage.error is not None:
             self.__exit__(None, passage.error, None)
@@ -177,7 +190,7 @@ class ToolBlock:
         _exit(self._passages, error, self._result)
 
     async def __aenter__(self) -> ToolBlock:
-        return self.__enter__()
+        return self._start(sys._getframe(1).f_globals)  # noqa: SLF001 - as above
 
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self.__exit__(kind, error, trace)
@@ -192,7 +205,7 @@ def said(role: str, value: Any) -> tuple[Message, ...]:
 
 
 def _run_point(function: Callable[..., Any], agent: Agent) -> Point:
-    named = agent if agent.name else Agent(function.__name__, agent.id, agent.version)
+    named = agent if agent.name else Agent(_name_of(function), agent.id, agent.version)
 
     def read(_instance: Any, arguments: Mapping[str, Any]) -> RunRequest:
         shown = _without_self(arguments)
@@ -201,14 +214,14 @@ def _run_point(function: Callable[..., Any], agent: Agent) -> Point:
             agent=named,
             input=said("user", texts[0]) if texts else (),
             arguments=shown,
-            callable=f"{function.__module__}:{function.__qualname__}",
+            callable=_target_of(function),
         )
 
     def rewrite(arguments: Mapping[str, Any], recorded: Mapping[str, Any]) -> Mapping[str, Any]:
         return rebuild_arguments(function, arguments, recorded)
 
     return Point(
-        f"{function.__module__}:{function.__qualname__}",
+        _target_of(function),
         Kind.RUN,
         read,
         lambda result: RunResult(output=said("assistant", _joined(result)), value=result),
@@ -217,10 +230,8 @@ def _run_point(function: Callable[..., Any], agent: Agent) -> Point:
 
 
 def _tool_point(function: Callable[..., Any], made: ToolBlock) -> Point:
-    name = made.name or function.__name__
+    name = made.name or _name_of(function)
     description = made.description or inspect.getdoc(function)
-    returns = hints_of(function).get("return", Any)
-    unknown = returns is Any
 
     def read(_instance: Any, arguments: Mapping[str, Any]) -> ToolRequest:
         return ToolRequest(
@@ -233,15 +244,27 @@ def _tool_point(function: Callable[..., Any], made: ToolBlock) -> Point:
         )
 
     return Point(
-        f"{function.__module__}:{function.__qualname__}",
+        _target_of(function),
         Kind.TOOL,
         read,
-        lambda result: ToolResult(result, type=type_name(result, function) if unknown else None),
-        rebuild=lambda recorded, _arguments: rebuild_value(
-            recorded.value, type_named(recorded.type, function) if unknown else returns
-        ),
+        lambda result: ToolResult(result, type=shape_of(result, names_of(function))),
+        rebuild=lambda recorded, _arguments: result_again(recorded.value, recorded.type, function),
         mutable=True,
     )
+
+
+def _name_of(function: Any) -> str:
+    """A callable's name; of an object that is called, its class's."""
+    return str(getattr(code_of(function), "__name__", "")) if _has_name(function) else type(function).__name__
+
+
+def _target_of(function: Any) -> str:
+    code = code_of(function)
+    return f"{code.__module__}:{code.__qualname__}"
+
+
+def _has_name(function: Any) -> bool:
+    return hasattr(function, "__name__") or isinstance(function, functools.partial)
 
 
 def _without_self(arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -84,8 +84,8 @@ class Crossing:
     def finish(self, result: Any, status: model.Status = model.Status.OK, error: Error | None = None) -> None:
         """The call has returned (a stream: has been drained or closed)."""
         if self._end():
-            if result is None and self.items is not None:
-                result = self.items
+            if self.items is not None:
+                result = self.items  # not what a generator returned beside what it yielded
             with quietly("tell a replay the end of a call"):
                 if self.told:
                     self.told(result, None)
@@ -107,7 +107,8 @@ class Crossing:
                 return
             found = describe_error(error, self.errors, self.category)
             cancelled = found.category is ErrorCategory.CANCELLED
-            self._close(None, found, model.Status.CANCELLED if cancelled else model.Status.ERROR)
+            status = model.Status.CANCELLED if cancelled else model.Status.ERROR
+            self._close(self.items or None, found, status)
 
     def _end(self) -> bool:
         with self._lock:

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from spanreel.crossing import Crossing
 from spanreel.passage import Passage, isolated, leads_nowhere, open_passage
-from spanreel.point import BrokenOff, Kind, Point, ToolResult
+from spanreel.point import Kind, Point, ToolResult
 from spanreel.quiet import quietly
+from spanreel.rebuilding import code_of
+from spanreel.shapes import Generated, GeneratedAsync
 from spanreel.streams import WatchedBlock, watch_async_generator, watch_generator
 
 Wrapper = Callable[[Any, Any, tuple[Any, ...], dict[str, Any]], Any]
@@ -65,8 +67,8 @@ def wrapper_of(point: Point, original: Any) -> Wrapper:
         return async_stream
     if inspect.isgeneratorfunction(original):
         return stream
-    # A decorator may hide a coroutine function behind a plain one.
-    return asynchronous if inspect.iscoroutinefunction(inspect.unwrap(original)) else plain
+    # A decorator may hide a coroutine function behind a plain one, and an object or a partial is called like either.
+    return asynchronous if inspect.iscoroutinefunction(code_of(original)) else plain
 
 
 async def _at_once(value: Any) -> Any:
@@ -96,8 +98,19 @@ def call(
         return _follow(point, crossing, result)
     if inspect.isawaitable(result):
         return _finish_awaitable(crossing, result)
+    if point.mutable and not passage.is_served and (inspect.isgenerator(result) or inspect.isasyncgen(result)):
+        return _follow_values(crossing, result)
     crossing.finish(result)
     return result
+
+
+def _follow_values(crossing: Crossing, generator: Any) -> Any:
+    """A plain function has returned a generator: the call ends where that does."""
+    if inspect.isasyncgen(generator):
+        crossing.items = GeneratedAsync()
+        return watch_async_generator(lambda: crossing, lambda: generator)
+    crossing.items = Generated()
+    return watch_generator(lambda: crossing, lambda: generator)
 
 
 async def call_async(
@@ -183,25 +196,30 @@ class Stream:
         if self.passage is None:
             return self.wrapped(*self.args, **self.kwargs)
         made = self.passage.proceed(self.wrapped, self.args, self.kwargs)
-        return (item for item in _values(made)) if self.passage.is_served and not self.point.block else made
+        return _given_again(made, self.passage) if self.passage.is_served and not self.point.block else made
 
     def make_async(self) -> Any:
         """`make` for asynchronous generators."""
-        if self.passage is not None and self.passage.broken_off is not None:
-            return _waiting(self.passage.broken_off)
-        made = self.make()
-        return _async_values(made) if self.passage is not None and self.passage.is_served else made
+        passage = self.passage
+        if passage is not None and (passage.is_served or passage.broken_off is not None):
+            return _given_again_async(passage)
+        return self.make()
 
 
 def _values(recorded: Any) -> list[Any]:
     return recorded if isinstance(recorded, list) else [] if recorded is None else [recorded]
 
 
-async def _waiting(broken_off: BrokenOff) -> AsyncIterator[Any]:
-    await broken_off.wait()
-    yield  # pragma: no cover - what makes it a generator; waiting never returns
+def _given_again(recorded: Any, passage: Passage) -> Iterator[Any]:
+    yield from _values(recorded)
+    if passage.error_after is not None:
+        raise passage.error_after
 
 
-async def _async_values(recorded: Any) -> AsyncIterator[Any]:
-    for value in recorded:
+async def _given_again_async(passage: Passage) -> AsyncIterator[Any]:
+    for value in _values(passage.served) if passage.is_served else ():
         yield value
+    if passage.broken_off is not None:
+        await passage.broken_off.wait()
+    if passage.error_after is not None:
+        raise passage.error_after

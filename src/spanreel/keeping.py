@@ -13,6 +13,7 @@ from spanreel.capture import RecordCapture
 from spanreel.model import Draw, Error, Fidelity, RunRecord, Status, ToolRecord
 from spanreel.point import RunRequest, RunResult, ToolResult
 from spanreel.scope import ToolScope
+from spanreel.shapes import given_before
 from spanreel.snapshot import snapshot
 
 
@@ -113,6 +114,9 @@ class ToolKept:
     def end(self, result: Any, error: Error | None, status: Status) -> None:
         """Take the result as it is now."""
         broken_off = status is not Status.OK and self.scope.failure is None
+        if broken_off and isinstance(result, list):
+            self._end_within(result, error, status)
+            return
         if broken_off and getattr(result, "value", None) is None:  # an interrupt has a value: what it asks
             self.record = replace(self.record, status=status, error=error, fidelity={"result": Fidelity.ABSENT})
             return
@@ -122,6 +126,14 @@ class ToolKept:
         self.record = replace(self.record, status=status, error=error, target=read.target, result=value)
         if self.content:
             self.record = replace(self.record, result_type=read.type, arguments_after=read.changed)
+
+    def _end_within(self, items: list[Any], error: Error | None, status: Status) -> None:
+        """A generator has failed after it had given these items."""
+        self.record = replace(self.record, status=status, error=error, fidelity={"result": Fidelity.ABSENT})
+        if self.content:
+            read = self.read_result(items)
+            shape = given_before(read.type)
+            self.record = replace(self.record, result=snapshot(read.value).value, result_type=shape, fidelity={})
 
     def capture(self) -> RecordCapture:
         """The whole record."""

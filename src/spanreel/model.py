@@ -286,8 +286,8 @@ class ToolRecord:
 
     Fidelity keys: arguments, result. A result that is None with fidelity ``absent`` was not recorded. ``parameters`` is
     the JSON Schema of the arguments, where the call's span says it, as it may say the tool's ``description``.
-    ``result_type`` names the class of a result, as the tool's own module does. ``arguments_after`` are those arguments
-    that the tool has changed, as they were when it ended.
+    ``result_type`` says what a result was before it became JSON, as `shapes` does. ``arguments_after`` are those
+    arguments that the tool has changed, as they were when it ended.
     """
 
     name: str

@@ -54,6 +54,8 @@ class Passage:
     bound: inspect.BoundArguments | None
     served: Any = _NOTHING
     error: BaseException | None = None
+    error_after: BaseException | None = None
+    """What a generator raises after what it has given."""
     broken_off: BrokenOff | None = None
     """The call was broken off when it was recorded, and is to be waited with."""
 
@@ -242,6 +244,8 @@ def _open_tool(
         if isinstance(answer, Live):
             crossing.context = opened(crossing.context)
         elif isinstance(answer, BrokenOff):
+            if answer.before is not None:
+                _serve(passage, point, answer.before, arguments)
             passage.broken_off = answer
         elif isinstance(answer, RecordedError):
             passage.error = _error_again(point, answer, arguments)
@@ -325,6 +329,8 @@ def _serve(passage: Passage, point: Point, answer: ToolResult, arguments: Mappin
     """Answer with the recorded result; what interrupted the call interrupts it again."""
     try:
         passage.served = point.rebuild(answer, arguments) if point.rebuild is not None else answer.value
+        if answer.raises is not None:
+            passage.error_after = _error_again(point, answer.raises, arguments)
         if answer.changed:
             change_again(arguments, answer.changed)
     except BaseException as error:

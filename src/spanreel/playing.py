@@ -7,15 +7,17 @@ lost. What a player does is left to `spanreel.replay`.
 
 from __future__ import annotations
 
+import ast
 import builtins
 import contextlib
 import importlib
 import os
+import re
 import sys
 import threading
 from collections.abc import Iterator
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Final
 
 from spanreel.errors import RecordedFailure, ReplayStop
 from spanreel.point import Player, RecordedError
@@ -122,23 +124,42 @@ def rebuild_error(recorded: RecordedError) -> Exception:
     if found is None:
         return RecordedFailure(recorded.type, message)
     try:
-        error = _make(found, message)
-        # The text goes into the model's next request, so it has to be the recorded one to the letter (KeyError quotes).
-        if str(error) != message:
-            names = {"__module__": found.__module__, "__qualname__": found.__qualname__}
-            told = type(found.__name__, (found,), {"__str__": lambda _: message, **names})
-            error = _make(told, message)
+        for arguments in _arguments_of(found, message):
+            error = _make(found, *arguments)
+            if str(error) == message:
+                return error
+        # The text goes into the model's next request, so it has to be the recorded one to the letter.
+        names = {"__module__": found.__module__, "__qualname__": found.__qualname__}
+        told = type(found.__name__, (found,), {"__str__": lambda _: message, **names})
+        error = _make(told, message)
         return error if str(error) == message else RecordedFailure(recorded.type, message)
     except Exception:  # noqa: BLE001 - the class is the user's, and may do anything
         return RecordedFailure(recorded.type, message)
 
 
-def _make(found: type[Exception], message: str) -> Exception:
+def _arguments_of(found: type[Exception], message: str) -> Iterator[tuple[Any, ...]]:
+    """What the exception may have been made of, the likeliest first."""
+    if not message:
+        yield ()
+    if issubclass(found, OSError) and (read := _ERRNO.fullmatch(message)) is not None:
+        number, text, file = read.groups()
+        yield (int(number), text) if file is None else (int(number), text, file)
+    if issubclass(found, KeyError):  # whose text is the repr of its key
+        with contextlib.suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+            yield (ast.literal_eval(message),)
+    yield (message,)
+
+
+_ERRNO: Final = re.compile(r"\[Errno (\d{1,6})\] ([^\n]*?)(?:: '([^\n]*)')?")
+"""The text of an OSError: number, what it means, and the file it is about."""
+
+
+def _make(found: type[Exception], *arguments: Any) -> Exception:
     try:
-        return found(message)
+        return found(*arguments)
     except Exception:  # noqa: BLE001 - as above
         error = found.__new__(found)
-        error.args = (message,)
+        error.args = arguments
         return error
 
 

@@ -34,10 +34,12 @@ class BrokenOff:
     """A call that its caller broke off when it was recorded: a replay waits until that happens again.
 
     It waits for ``seconds`` at most; ``give_up()`` ends the run, also where the caller cannot be waited with.
+    ``before`` is what a generator had given until then.
     """
 
     seconds: float
     give_up: Callable[[], NoReturn]
+    before: ToolResult | None = None
 
     async def wait(self) -> NoReturn:
         """Wait to be cancelled."""
@@ -77,8 +79,6 @@ class ModelProtocol(Protocol):
     """The provider's name by the GenAI conventions, where the host does not say otherwise."""
     PATHS: Mapping[str, Operation]
     """Ends of URL paths that carry this protocol by POST, and what they ask for."""
-    STREAM_TYPE: str
-    """The content type of a streamed answer."""
     STREAM_TYPE: str
     """The content type of a streamed answer."""
 
@@ -186,7 +186,8 @@ class ToolResult:
     """What a tool answered (any value, the boundary takes its snapshot).
 
     ``status`` is BLOCKED or INTERRUPTED where it did not run; ``target`` names the agent of a handoff. ``type`` names
-    the value's class, as the tool's own module does; ``changed`` are arguments that the tool has changed, by name.
+    the value's class, as the tool's own module does; ``changed`` are arguments that the tool has changed, by name;
+    ``raises`` is what a generator raised after it had given the values.
     """
 
     value: Json = None
@@ -195,6 +196,7 @@ class ToolResult:
     weak: tuple[str, ...] = ()
     type: str | None = None
     changed: Mapping[str, Json] | None = None
+    raises: RecordedError | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import base64
 import copy
-import dataclasses
-import enum
+import functools
 import inspect
 import typing
 from collections.abc import Callable, Mapping
@@ -21,22 +20,23 @@ def rebuild_value(recorded: Json, annotation: Any) -> Any:
     """A recorded value as the annotation says; as JSON where it says nothing or the value does not fit it."""
     if annotation not in (inspect.Parameter.empty, None, Any):
         try:
-            return pydantic.TypeAdapter(annotation).validate_python(_plain(recorded))
+            return pydantic.TypeAdapter(annotation).validate_python(plain(recorded))
         except Exception:  # noqa: BLE001 - an annotation may be anything, and raise anything
-            return _plain(recorded)
-    return _plain(recorded)
+            return plain(recorded)
+    return plain(recorded)
 
 
-def _plain(value: Json) -> Any:
+def plain(value: Json) -> Any:
+    """A recorded value as JSON says it, a copy of its own; binary content as bytes."""
     if isinstance(value, dict):
         if set(value) == {"$bytes"} and isinstance(value["$bytes"], str):
             try:
                 return base64.b64decode(value["$bytes"], validate=True)
             except ValueError:  # what stands for content that was not recorded
                 return value["$bytes"].encode()
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     return copy.copy(value)
 
 
@@ -52,48 +52,22 @@ def rebuild_arguments(
     return arguments
 
 
+def code_of(function: Callable[..., Any]) -> Any:
+    """The function that a callable comes to: behind decorators and partials, or the method that makes it one."""
+    found: Any = inspect.unwrap(function)
+    while isinstance(found, functools.partial):
+        found = inspect.unwrap(found.func)
+    if hasattr(found, "__globals__") or hasattr(found, "__func__") or isinstance(found, type):
+        return getattr(found, "__func__", found)
+    return getattr(type(found), "__call__", found)  # noqa: B004 - which function it is, not whether
+
+
 def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
     """A function's annotations, resolved; none where they cannot be."""
     try:
-        return typing.get_type_hints(inspect.unwrap(function))
+        return typing.get_type_hints(code_of(function))
     except Exception:  # noqa: BLE001 - names that only a type checker sees
         return {}
-
-
-# -- classes of results, as the tool's own module names them -----------------------------------------------------------
-
-_LISTED = "list["
-
-
-def type_name(value: Any, function: Callable[..., Any]) -> str | None:
-    """The name of the value's class (``Order``, ``list[Order]``), where the function's module has it by that name."""
-    if isinstance(value, list):
-        names = {type_name(item, function) for item in value}
-        name = names.pop() if len(names) == 1 else None
-        return f"{_LISTED}{name}]" if name is not None and not name.startswith(_LISTED) else None
-    kind = type(value)
-    made = (
-        dataclasses.is_dataclass(kind) or isinstance(value, (pydantic.BaseModel, enum.Enum)) or hasattr(kind, "_fields")
-    )
-    return kind.__qualname__ if made and _named(kind.__qualname__, function) is kind else None
-
-
-def type_named(name: str | None, function: Callable[..., Any]) -> Any:
-    """The class of this name in the function's own module; Any where it has none. Imports nothing."""
-    if name is None:
-        return Any
-    if name.startswith(_LISTED) and name.endswith("]"):
-        found = _named(name[len(_LISTED) : -1], function)
-        return list[found] if found is not None else Any  # type: ignore[valid-type]  # known at run time only
-    return _named(name, function) or Any
-
-
-def _named(name: str, function: Callable[..., Any]) -> type | None:
-    first, *rest = name.split(".")
-    found: Any = getattr(inspect.unwrap(function), "__globals__", {}).get(first)
-    for step in rest:
-        found = vars(found).get(step) if isinstance(found, type) else None
-    return found if isinstance(found, type) else None
 
 
 # -- arguments that a tool changes -------------------------------------------------------------------------------------
@@ -120,7 +94,7 @@ def change_again(live: Mapping[str, Any], changed: Mapping[str, Json]) -> None:
 
 
 def _become(given: Any, after: Json) -> None:
-    value = _plain(after)
+    value = plain(after)
     if isinstance(given, list) and isinstance(value, list):
         # What is the same stays the caller's object.
         given[:] = [

@@ -14,8 +14,10 @@ import math
 import pathlib
 import re
 import sys
+import types
 import uuid
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
@@ -70,7 +72,7 @@ def _structured(value: Any, path: Path, weak: list[str], above: tuple[int, ...])
             )
             for key, item in value.items()
         }
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple, deque)):
         return [
             item if type(item) in _PLAIN else _json(item, (path, number), weak, above)
             for number, item in enumerate(value)
@@ -86,8 +88,20 @@ def _structured(value: Any, path: Path, weak: list[str], above: tuple[int, ...])
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         return _structured(fields, path, weak, above)
+    if (names := _fields_of(value)) is not None:
+        return _structured({name: getattr(value, name) for name in names}, path, weak, above)
     scalar = _scalar(value)
     return scalar if scalar is not value else _text(value, path, weak)
+
+
+def _fields_of(value: Any) -> Sequence[str] | None:
+    """The fields of what is made of fields: by attrs, by msgspec, or a namespace; None for all else."""
+    kind = type(value)
+    if kind is types.SimpleNamespace:
+        return list(vars(value))
+    if (attributes := getattr(kind, "__attrs_attrs__", None)) is not None:
+        return [attribute.name for attribute in attributes]
+    return getattr(kind, "__struct_fields__", None)
 
 
 def _is_model(value: Any) -> bool:

@@ -7,20 +7,23 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
+from spanreel.binary import STAND_IN
 from spanreel.model import Status, ToolKind
 from spanreel.point import BrokenOff, Live, LiveRun, RecordedError, ToolRequest, ToolResult
 from spanreel.replay import mcp_requests
 from spanreel.replay.answers import patience, tool_answer
-from spanreel.replay.canonical import canonical_arguments
+from spanreel.replay.canonical import canonical_arguments, text
 from spanreel.replay.casting import Role
 from spanreel.replay.events import Event, Happening, Subject
 from spanreel.replay.matching import LiveTool, Match, Miss, Reason, Tier, first_match, match_tool
+from spanreel.replay.naming import name_of
 from spanreel.replay.placeholders import redact_tool_arguments
 from spanreel.replay.play import Play
 from spanreel.replay.rulings import Asked, missed, rule
 from spanreel.replay.slots import ToolSlot
 from spanreel.replay.tool_policies import Choice, History, choose, normalised
 from spanreel.session import Session
+from spanreel.shapes import before_failure, texts_in
 from spanreel.snapshot import snapshot
 
 Answer = ToolResult | RecordedError | Live | BrokenOff
@@ -105,12 +108,23 @@ def _answer(play: Play, others: Sequence[Session], run: LiveRun | None, role: Ro
     play.casting.recording.cover(slot)
     if slot.call.id not in play.changes.edited:
         if slot.call.status is Status.CANCELLED:
-            return BrokenOff(patience(slot), partial(play.give_up, run, role, slot))
+            before = tool_answer(slot.call) if before_failure(slot.call.result_type) is not None else None
+            given = before if isinstance(before, ToolResult) else None
+            return BrokenOff(patience(slot), partial(play.give_up, run, role, slot), given)
+        _note_texts(play, slot)
         return tool_answer(slot.call, imported=play.imported)
     if asked.writes:
         play.stale.add(root)
     play.edit(run, role, slot)
     return ToolResult(copy.deepcopy(play.changes.edited[slot.call.id]))
+
+
+def _note_texts(play: Play, slot: ToolSlot) -> None:
+    """Say which objects the agent gets as texts, since nothing else was kept of them."""
+    for kind in texts_in(slot.call.result_type):
+        play.ledger.note(f"{name_of(slot)} gave a {kind}, of which only the text was kept; that is what the agent gets")
+    if STAND_IN.search(text(slot.call.result)):
+        play.ledger.note(f"{name_of(slot)} gave binary content, of which its digest was kept; the agent gets that")
 
 
 def _live_tool(play: Play, request: ToolRequest, choice: Choice, *, apart: bool) -> LiveTool:

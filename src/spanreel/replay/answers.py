@@ -14,6 +14,7 @@ from spanreel.protocols import as_asked
 from spanreel.replay.identity import answer_of, error_of, without_provider_fields
 from spanreel.replay.slots import ModelSlot, Slot
 from spanreel.session import Attempt, ToolCall
+from spanreel.shapes import before_failure
 
 RETRY_AT_ONCE: Final = {"retry-after-ms": "1"}
 """SDKs read it as how long to sleep before the next attempt."""
@@ -87,12 +88,20 @@ def tool_answer(call: ToolCall, *, imported: bool = False) -> ToolResult | Recor
     found in the next request is what the agent's own code made of it, and will make again; of what others recorded
     nothing tells which of both it is, and the text is the safer outcome.
     """
+    if (shape := before_failure(call.result_type)) is not None:
+        raises = _recorded_error(call) if call.status is Status.ERROR else None
+        return ToolResult(copy.deepcopy(call.result), call.status, type=shape, raises=raises)
     found_later = call.fidelity.get("result") is Fidelity.RECONSTRUCTED and not imported
     if call.status is Status.ERROR and call.error is not None and (call.result is None or found_later):
-        return RecordedError(call.error.type or "Exception", call.error.message, call.error.category)
+        return _recorded_error(call)
     whole = "arguments_after" not in call.fidelity  # what is redacted or cut would be no argument's value
     after = copy.deepcopy(call.arguments_after) if whole else None
     return ToolResult(copy.deepcopy(call.result), call.status, call.target, type=call.result_type, changed=after)
+
+
+def _recorded_error(call: ToolCall) -> RecordedError:
+    assert call.error is not None
+    return RecordedError(call.error.type or "Exception", call.error.message, call.error.category)
 
 
 def _headers(recorded: Mapping[str, str], status: int, *, last: bool) -> dict[str, str]:
