@@ -105,7 +105,7 @@ def test_events_and_links_are_read() -> None:
         ({"spanId": None}, "spanId is missing"),
         ({"traceId": "0" * 32}, "traceId is missing or all zeros"),
         ({"parentSpanId": "uRAAAAAAAAE="}, "parentSpanId"),
-        ({"startTimeUnixNano": "soon"}, "startTimeUnixNano 'soon' is not a whole number"),
+        ({"startTimeUnixNano": "soon"}, "startTimeUnixNano is not a whole number"),
         ({"startTimeUnixNano": -1}, "startTimeUnixNano -1 is out of range"),
         ({"attributes": [{"key": 5}]}, "an attribute's key is int"),
         ({"attributes": [{"key": "a", "value": {"newValue": 1}}]}, "attribute 'a': unknown kind of value 'newValue'"),

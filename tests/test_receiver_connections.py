@@ -79,6 +79,25 @@ def test_a_connection_that_was_used_may_be_idle_and_its_next_head_takes_no_longe
         assert is_ended(connection)
 
 
+@pytest.mark.parametrize("times", [1, 3])
+def test_who_says_that_nothing_more_comes_gets_their_answers(times: int, door: Doors) -> None:
+    whole = HEAD + b"content-length: %d\r\n\r\n" % len(ONE) + ONE
+    with connect(door, whole * times) as connection:
+        connection.shutdown(socket.SHUT_WR)
+        answer = b""
+        while piece := connection.recv(10_000):
+            answer += piece
+    assert answer.count(b"HTTP/1.1 200 OK") == times
+    assert len(door.spans()) == 1
+
+
+def test_who_goes_before_their_request_is_whole_is_not_awaited(door: Doors) -> None:
+    with connect(door, HEAD + b"content-length: 99\r\n\r\nsome") as connection:
+        connection.shutdown(socket.SHUT_WR)
+        assert is_ended(connection)
+    assert door.receiver.counts.read() == {}
+
+
 def test_of_too_many_connections_the_longest_idle_makes_room(door: Doors) -> None:
     whole = HEAD + b"content-length: 0\r\n\r\n"
     idle = [connect(door, whole) for _ in range(Impatient.most)]

@@ -25,6 +25,7 @@ _DIGITS = 20
 _NUMERALS = frozenset({int, float, str})
 """Types of JSON that numbers are written in; true and false are of another."""
 _HEX = re.compile("[0-9a-fA-F]*")
+_WHOLE = re.compile("[+-]?[0-9]+")
 
 _KINDS = {
     "SPAN_KIND_UNSPECIFIED": 0,
@@ -213,7 +214,7 @@ def _read_value(value: Any, depth: int) -> Json:
         case "stringValue" | "boolValue" | "string_value" | "bool_value":
             return content
         case "intValue" | "int_value":
-            return None if content is None else _whole(content, "intValue")
+            return None if content is None else whole(content, "intValue")
         case "doubleValue" | "double_value":
             return None if content is None else _float(content)
         case "bytesValue" | "bytes_value":
@@ -298,18 +299,25 @@ def _integer(item: dict[str, Any], key: str) -> int:
     value = _get(item, key)
     if value is None or value == "":
         return 0
-    if type(value) is str and len(value) < _DIGITS and value.isdecimal():
+    if type(value) is str and len(value) < _DIGITS and value.isascii() and value.isdecimal():
         return int(value)
-    number = _whole(value, key)
+    number = whole(value, key)
     if not 0 <= number < _LARGEST:
         raise ValueError(f"{key} {number!r} is out of range")
     return number
 
 
-def _whole(value: Any, key: str) -> int:
+def whole(value: Any, key: str) -> int:
+    """A whole number, written as a number or as its digits.
+
+    Raises:
+        ValueError: it is none; what it is, which may be a secret, is not told.
+    """
     if type(value) not in _NUMERALS:
         raise ValueError(f"{key} is {type(value).__name__}, not a number")
+    if type(value) is str and not _WHOLE.fullmatch(value):
+        raise ValueError(f"{key} is not a whole number")
     try:
         return int(value)
     except (ValueError, OverflowError) as error:
-        raise ValueError(f"{key} {str(value)[:40]!r} is not a whole number") from error
+        raise ValueError(f"{key} is not a whole number") from error

@@ -18,7 +18,7 @@ from google.protobuf.descriptor import FieldDescriptor as Kind
 from google.protobuf.message import Message
 
 from spanreel_collector.otlp.items import BadId
-from spanreel_collector.otlp.json_form import DEEPEST_VALUE
+from spanreel_collector.otlp.json_form import DEEPEST_VALUE, whole
 
 _IDS: Final = {"trace_id": 32, "span_id": 16, "parent_span_id": 16}
 """Fields that are written in hex, and how many digits they have."""
@@ -109,12 +109,7 @@ def _scalar(field: Any, value: Any) -> Any:
 def _integer(name: str, value: Any, least: int, greatest: int) -> int:
     if value == "":
         return 0
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise ValueError(f"{name} is {type(value).__name__}, not a number")
-    try:
-        number = int(value)
-    except (ValueError, OverflowError) as error:
-        raise ValueError(f"{name} is not a whole number") from error  # what it is may be a secret
+    number = whole(value, name)
     if not least <= number <= greatest:
         raise ValueError(f"{name} is out of range")
     return number

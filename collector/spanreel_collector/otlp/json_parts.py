@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from typing import Any, Final
 
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, ResourceLogs, ScopeLogs
@@ -63,6 +64,7 @@ def take_json_apart(data: bytes, signal: Kept, bounds: Bounds) -> Apart:
 
 
 def _parse(data: bytes) -> Any:
+    data = data.removeprefix(codecs.BOM_UTF8)
     # Each takes many times its two bytes in memory.
     if data.count(b"{") + data.count(b"[") > _MOST_CONTAINERS:
         raise TooLarge(f"more than {_MOST_CONTAINERS} objects and lists in one request")

@@ -37,9 +37,10 @@ def unpack(body: bytes, encoding: str, limit: int) -> bytes:
         Undecodable: the body is not what its encoding says.
         TooLarge: it would be more than the limit.
     """
-    name = encoding.strip().lower()
-    if name in ("", "identity"):
+    names = [each for each in (one.strip().lower() for one in encoding.split(",")) if each not in ("", "identity")]
+    if not names:
         return body
+    name = ",".join(names)
     read = _ENCODINGS.get(name)
     if read is None:
         raise UnknownEncoding(f"content encoding {encoding[:40]!r} is none of {', '.join(_ENCODINGS)}")

@@ -37,6 +37,7 @@ class BoundedConnections(HttpToolsProtocol):
     _heading = False
     _head = 0
     since = 0.0
+    _ended = False
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
@@ -54,6 +55,21 @@ class BoundedConnections(HttpToolsProtocol):
         """It ends."""
         self._have_head()
         super().connection_lost(exc)
+
+    def eof_received(self) -> bool | None:  # type: ignore[override]  # as asyncio has it
+        """Whoever sends says that nothing more comes; what came whole is answered first."""
+        cycle: RequestResponseCycle | None = self.cycle
+        # Where TLS is, its own end says so, and nothing can be sent after it.
+        if cycle is None or cycle.response_complete or cycle.more_body or self.scheme == "https":
+            return None
+        self._ended = True
+        return True
+
+    def on_response_complete(self) -> None:
+        """An answer ends; the next request begins, where one waits."""
+        super().on_response_complete()
+        if self._ended and self.is_idle():
+            self.transport.close()
 
     def is_idle(self) -> bool:
         """Whether no request of it is being answered."""
