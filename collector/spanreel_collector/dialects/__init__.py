@@ -13,6 +13,7 @@ from spanreel_collector.dialects import (
     anvia,
     autogen,
     claude_code,
+    codex,
     crewai_own,
     genai,
     google_adk,
@@ -71,6 +72,7 @@ DIALECTS: tuple[Dialect, ...] = (
     openai_agents_contrib,
     openlit,
     claude_code,
+    codex,
     kitaru,
     anvia,
     mastra,
@@ -127,6 +129,7 @@ class Gatherer(Protocol):
 
 GATHERERS: tuple[Gatherer, ...] = (
     claude_code,
+    codex,
     mastra,
     anvia,
     autogen,
@@ -138,13 +141,14 @@ GATHERERS: tuple[Gatherer, ...] = (
 
 def linked(span: RawSpan) -> frozenset[str]:
     """Other traces that are one with the span's: of a library that gives each message between agents its own."""
-    return autogen.linked(span) if span.links else frozenset()
+    return autogen.linked(span) if span.links else codex.linked(span)
 
 
 def place(log: RawLog) -> RawLog:
     """The log record in the trace that it is to be read in; one of no known dialect stays where it is."""
     if log.trace_id is not None:
-        return log
+        # Of Codex's, some name the trace of the program's own work, and most none at all.
+        return replace(log, trace_id=codex.trace_of(log) or log.trace_id)
     traces = (trace for gatherer in GATHERERS if (trace := gatherer.trace_of(log)) is not None)
     return replace(log, trace_id=next(traces, None))
 

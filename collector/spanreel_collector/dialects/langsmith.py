@@ -101,7 +101,8 @@ def _with_content(span: RawSpan, record: ModelRecord) -> ModelRecord:
     streamed = asked.stream or attributes.get("langsmith.request.streaming") is True
     request = replace(
         asked,
-        model=record.request.model or asked.model or values.text(attributes, _METADATA + "ls_model_name"),
+        # What the conventions' name holds may be the model that answered, put there by who passes the spans on.
+        model=values.text(attributes, _METADATA + "ls_model_name") or record.request.model or asked.model,
         tools=asked.tools or record.request.tools,
         settings={**_settings(attributes), **asked.settings, **record.request.settings},
         stream=streamed,

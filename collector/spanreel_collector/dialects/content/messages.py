@@ -244,6 +244,12 @@ def _block(block: dict[str, Any]) -> dict[str, Json]:
     kind, text = block.get("type", "text"), block.get("text")
     if isinstance(text, str) and kind in ("text", "input_text", "output_text"):
         return {"type": "text", "content": text}
+    if kind == "function_call" or (kind == "reasoning" and isinstance(block.get("summary"), list)):
+        return dict(_item(block)["parts"][0])  # what LangChain keeps of the Responses API
+    if kind == "reasoning" and isinstance(block.get("reasoning"), str):
+        return {"type": "reasoning", "content": block["reasoning"]}
+    if kind == "tool_call" and "args" in block:
+        return _call(values.text(block, "id"), values.text(block, "name"), values.arguments(block["args"]))
     if kind == "tool_use":
         return _call(values.text(block, "id"), values.text(block, "name"), values.arguments(block.get("input")))
     if kind == "tool_result":
@@ -259,9 +265,9 @@ def _block(block: dict[str, Any]) -> dict[str, Json]:
         origin = told["origin"] if isinstance(told.get("origin"), dict) else {}
         return {"type": "tool_call_response", "id": values.text(origin, "id"), "response": told.get("result")}
     if kind == "thinking" and isinstance(block.get("thinking"), str):
-        part: dict[str, Json] = {"type": "reasoning", "content": block["thinking"]}
+        thought: dict[str, Json] = {"type": "reasoning", "content": block["thinking"]}
         signature = values.text(block, "signature")
-        return {**part, "provider_fields": {"signature": signature}} if signature else part
+        return {**thought, "provider_fields": {"signature": signature}} if signature else thought
     image = block.get("image_url")
     url = image.get("url") if isinstance(image, dict) else image
     return media.read_url(url, "image") if isinstance(url, str) else media.read_own(block)

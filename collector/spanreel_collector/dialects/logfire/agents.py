@@ -123,8 +123,16 @@ def _read_call(span: RawSpan) -> ModelRecord:
 def _of_generation(attributes: Attributes) -> tuple[Request, Answer]:
     """A chat completion: what was sent and what came, as lists of messages."""
     asked = messages.read_messages(values.decoded(attributes, "input"))
-    said = messages.read_messages(values.decoded(attributes, "output"))
-    return Request(Operation.CHAT, None, asked), Answer(messages=said)
+    came = values.decoded(attributes, "output")
+    if isinstance(came, list) and len(came) == 1 and _is_response(came[0]):
+        # A streamed completion is told as the response that the SDK makes of it, of an id that all of them have.
+        answer = openai_responses.read_response(json.dumps(came[0]).encode(), 200)
+        return Request(Operation.CHAT, None, asked), replace(answer, response_id=None)
+    return Request(Operation.CHAT, None, asked), Answer(messages=messages.read_messages(came))
+
+
+def _is_response(value: Json) -> bool:
+    return isinstance(value, dict) and value.get("object") == "response" and isinstance(value.get("output"), list)
 
 
 def _of_response(attributes: Attributes, response: dict[str, Any]) -> tuple[Request, Answer]:
