@@ -35,7 +35,7 @@ FINE = said("assistant", "Fine.")
 
 def run(number: int, told: list[Any], answer: Any, name: str | None = "clerk", **also: Any) -> list[Span]:
     """A run of an agent in a trace of its own, with one model call."""
-    where = {"trace": f"{number:032x}"}
+    where: dict[str, Any] = {"trace": f"{number:032x}"}
     return [
         agent(number * 10, name, start=number * 10, seconds=5, also=also, **where),
         chat(number * 10 + 1, told, answer, number * 10, **where),
@@ -106,7 +106,7 @@ def test_instructions_may_change_from_run_to_run() -> None:
 
 
 def test_a_history_may_hold_questions_and_answers_alone() -> None:
-    where = {"trace": f"{1:032x}"}
+    where: dict[str, Any] = {"trace": f"{1:032x}"}
     looked_up = [*HI, asks(called("look", {}, "call_1")), told("call_1", "sunny")]
     first = [
         agent(10, "clerk", start=10, seconds=5, **where),

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from spanreel.model import Agent, ModelRecord, RunRecord, ToolRecord
+from spanreel_collector.repair.doubles import fold_beside
 from spanreel_collector.repair.folding import (
     fold_attempts,
-    fold_beside,
     fold_native_runs,
     fold_nested_tools,
     fold_second_views,

@@ -6,8 +6,9 @@ from collections import Counter, defaultdict
 from dataclasses import replace
 
 from spanreel.conventions import SECOND_VIEW
-from spanreel.model import Json, ModelRecord, Record, RunRecord, ToolKind, ToolRecord, TurnRecord
+from spanreel.model import ModelRecord, RunRecord, Status, ToolRecord, TurnRecord
 from spanreel_collector.repair.merging import fill_model, fill_run, fill_tool, has_answer
+from spanreel_collector.repair.views import has_content, is_one_tool, is_ours, response_id, richness, same_answer
 from spanreel_collector.sessions.facts import merge_sessions
 from spanreel_collector.trace import Forest, Placed, Trace, moved
 
@@ -15,8 +16,9 @@ from spanreel_collector.trace import Forest, Placed, Trace, moved
 def fold_second_views(trace: Trace) -> Trace:
     """Two spans of one model call, one inside the other, become one: the fuller, with what only the other says.
 
-    One call it is where ours says so, where the response ids are equal, or where one has content, the other none. A
-    span around several calls that says what the last of them said stands for none: it only groups.
+    One call it is where ours says so, where the response ids are equal, where one has content and the other none, or
+    where the one inside is alone there and has no answer. A span around several calls that says what the last of them
+    said stands for none: it only groups.
     """
     forest = Forest(trace)
     current = dict(forest.by_id)
@@ -25,46 +27,22 @@ def fold_second_views(trace: Trace) -> Trace:
     around = Counter([above.id for above, _ in inside])
     for outer_then, placed in inside:
         outer, inner = current[_survivor(outer_then.id, gone)], current[_survivor(placed.id, gone)]
-        if outer.id == inner.id or not isinstance(outer.record, ModelRecord) or not _one_call(outer, inner):
+        if outer.id == inner.id or not isinstance(outer.record, ModelRecord):
             continue
-        if around[outer.id] > 1 and _response_id(outer.record) is not None and not _is_ours(outer):
+        if not _one_call(outer, inner) and not (around[outer.id] == 1 and _is_unanswered(inner)):
+            continue
+        if around[outer.id] > 1 and response_id(outer.record) is not None and not is_ours(outer):
             current[inner.id] = replace(inner, record=fill_model(inner.record, outer.record))
             current[outer.id] = replace(outer, record=None)
             continue
-        survivor, other = (inner, outer) if _richness(inner) > _richness(outer) else (outer, inner)
+        survivor, other = (inner, outer) if richness(inner) > richness(outer) else (outer, inner)
         # Ours says all there is to say; what a view around several attempts says is the last one's.
-        record = survivor.record if _is_ours(survivor) else fill_model(survivor.record, other.record)
+        record = survivor.record if is_ours(survivor) else fill_model(survivor.record, other.record)
         session = merge_sessions((survivor.session, other.session))
         current[survivor.id] = replace(survivor, record=record, parent=outer.parent, session=session)
         gone[other.id] = survivor.id
         current.pop(other.id)
     return moved(tuple(current[placed.id] for placed in trace if placed.id in current), gone)
-
-
-def fold_beside(trace: Trace) -> Trace:
-    """A span without content beside one that tells of the same call, within its time, is its second view.
-
-    SDKs that write spans of their own end up there where an instrumentation's span is not the current one.
-    """
-    if len({placed.span.origin.scope for placed in trace if isinstance(placed.record, ModelRecord)}) < 2:
-        return trace
-    beside: dict[str | None, list[Placed]] = defaultdict(list)
-    for placed in trace:
-        if isinstance(placed.record, ModelRecord):
-            beside[placed.parent].append(placed)
-    current = {placed.id: placed for placed in trace}
-    gone: dict[str, str] = {}
-    for calls in beside.values():
-        for shadow in calls:
-            views = [call for call in calls if call.id not in gone and _is_shadow(shadow, call)]
-            if not views:
-                continue
-            # Of calls side by side, the one that it fits most closely.
-            nearest = min(views, key=lambda view: view.span.end - view.span.start)
-            view = current[nearest.id]
-            current[view.id] = replace(view, record=fill_model(view.record, shadow.record))
-            gone[shadow.id] = view.id
-    return moved(tuple(current[placed.id] for placed in trace if placed.id not in gone), gone)
 
 
 def fold_attempts(trace: Trace) -> Trace:
@@ -94,7 +72,7 @@ def fold_nested_tools(trace: Trace) -> Trace:
         outer = next(forest.records_above(placed), None) if isinstance(placed.record, ToolRecord) else None
         if not isinstance(placed.record, ToolRecord) or outer is None or not isinstance(outer.record, ToolRecord):
             continue
-        if _one_tool(placed.record, outer.record) and placed.id != outer.id:
+        if is_one_tool(placed.record, outer.record) and placed.id != outer.id:
             target = _survivor(outer.id, gone)
             base = fuller.get(target, forest.by_id[target])
             # Ours says all there is to say.
@@ -105,11 +83,6 @@ def fold_nested_tools(trace: Trace) -> Trace:
     if not gone:
         return trace
     return moved(tuple(fuller.get(placed.id, placed) for placed in trace if placed.id not in gone), gone)
-
-
-def _one_tool(inner: ToolRecord, outer: ToolRecord) -> bool:
-    """Whether two tools are one; what an MCP server calls its tool, its clients put the server's name before."""
-    return inner.name == outer.name or (inner.kind is ToolKind.MCP and outer.name.endswith(f"_{inner.name}"))
 
 
 def fold_native_runs(trace: Trace) -> Trace:
@@ -133,7 +106,10 @@ def fold_native_runs(trace: Trace) -> Trace:
 
 
 def fold_wrappers(trace: Trace) -> Trace:
-    """A nameless run (a workflow) around exactly one run and nothing else is that run's wrapping, not a request."""
+    """A nameless run (a workflow) around exactly one run and nothing else is that run's wrapping, not a request.
+
+    So is one around nothing that tells nothing, beside what does.
+    """
     if not any(_is_wrapper(placed) for placed in trace):
         return trace
     forest = Forest(trace)
@@ -144,9 +120,12 @@ def fold_wrappers(trace: Trace) -> Trace:
             if above is not None:
                 inside[above.id].append(placed)
     folded: dict[str, Placed] = {}
+    alone = not any(isinstance(placed.record, ModelRecord) for placed in trace)
     for placed in trace:
         below = inside[placed.id]
-        if _is_wrapper(placed) and len(below) == 1 and isinstance(below[0].record, RunRecord):
+        if _is_wrapper(placed) and not below and not alone and not _tells(placed):
+            folded[placed.id] = replace(placed, record=None)
+        elif _is_wrapper(placed) and len(below) == 1 and isinstance(below[0].record, RunRecord):
             outer, inner = folded.get(placed.id, placed), folded.get(below[0].id, below[0])
             folded[outer.id] = replace(outer, record=None)
             # What the wrapping calls the conversation is said of all that is in it.
@@ -165,60 +144,22 @@ def _model_around(forest: Forest, placed: Placed) -> Placed | None:
     return forest.model_above(placed) if isinstance(placed.record, ModelRecord) else None
 
 
-def _is_shadow(shadow: Placed, call: Placed) -> bool:
-    """Whether a span without content tells of the call that another span, of another writer, holds the content of."""
-    if shadow.span.origin.scope == call.span.origin.scope or _has_content(shadow.record) or _is_ours(shadow):
-        return False
-    if not call.span.start <= shadow.span.start or not shadow.span.end <= call.span.end:
-        return False
-    ids = {_response_id(shadow.record), _response_id(call.record)} - {None}
-    return _has_content(call.record) and len(ids) < 2 and _model(shadow.record) == _model(call.record)
+def _is_unanswered(inner: Placed) -> bool:
+    """Whether the only call inside another one says nothing of its end: so look streams that were not followed."""
+    record = inner.record
+    ended = isinstance(record, ModelRecord) and (record.status is not Status.OK or has_answer(record))
+    return not ended and response_id(record) is None
 
 
 def _one_call(outer: Placed, inner: Placed) -> bool:
-    if _is_ours(outer) and _is_ours(inner):
+    if is_ours(outer) and is_ours(inner):
         return False
     if SECOND_VIEW in inner.span.attributes or SECOND_VIEW in outer.span.attributes:
         return True
-    first, second = _response_id(outer.record), _response_id(inner.record)
+    first, second = response_id(outer.record), response_id(inner.record)
     if first and second:
         return first == second
-    return not (_has_content(outer.record) and _has_content(inner.record)) or _same_answer(outer.record, inner.record)
-
-
-def _same_answer(outer: Record | None, inner: Record | None) -> bool:
-    """Whether two model calls came to the same, word for word; ids of tool calls, which some writers make up, aside."""
-    first, second = _answered(outer), _answered(inner)
-    return bool(first) and first == second
-
-
-def _answered(record: Record | None) -> list[dict[str, Json]]:
-    answer = record.answer if isinstance(record, ModelRecord) else None
-    parts = [part for message in (answer.messages if answer else ()) for part in message.get("parts") or ()]
-    return [{key: value for key, value in part.items() if key != "id"} for part in parts if isinstance(part, dict)]
-
-
-def _richness(placed: Placed) -> tuple[bool, bool]:
-    """Ours can be replayed byte by byte; else content counts."""
-    return _is_ours(placed), _has_content(placed.record)
-
-
-def _is_ours(placed: Placed) -> bool:
-    return isinstance(placed.record, ModelRecord) and placed.record.call_id is not None
-
-
-def _has_content(record: Record | None) -> bool:
-    if not isinstance(record, ModelRecord):
-        return False
-    return bool(record.request.messages) or has_answer(record)
-
-
-def _response_id(record: Record | None) -> str | None:
-    return record.answer.response_id if isinstance(record, ModelRecord) and record.answer else None
-
-
-def _model(record: Record | None) -> str | None:
-    return record.request.model if isinstance(record, ModelRecord) else None
+    return not (has_content(outer.record) and has_content(inner.record)) or same_answer(outer.record, inner.record)
 
 
 def _attempt(placed: Placed) -> tuple[int, int, int]:
@@ -229,3 +170,8 @@ def _attempt(placed: Placed) -> tuple[int, int, int]:
 def _is_wrapper(placed: Placed) -> bool:
     record = placed.record
     return isinstance(record, RunRecord) and record.agent.name is None and record.run_id is None
+
+
+def _tells(placed: Placed) -> bool:
+    record = placed.record
+    return isinstance(record, RunRecord) and bool(record.input or record.output or record.error)

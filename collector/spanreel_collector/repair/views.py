@@ -1,0 +1,70 @@
+"""Two spans compared: whether they tell of one call, and which of them tells more. Making them one is others'."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from spanreel.model import Json, Message, ModelRecord, Record, Status, ToolKind, ToolRecord
+from spanreel_collector.repair.merging import has_answer
+from spanreel_collector.trace import Placed
+
+_SAID = ("type", "content", "name", "arguments", "response")
+"""What of a message's part is compared."""
+
+
+def is_ours(placed: Placed) -> bool:
+    """Whether this is a model call that spanreel recorded."""
+    return isinstance(placed.record, ModelRecord) and placed.record.call_id is not None
+
+
+def richness(placed: Placed) -> tuple[bool, bool]:
+    """How much a model call's span tells: ours can be replayed byte by byte; else content counts."""
+    return is_ours(placed), has_content(placed.record)
+
+
+def has_content(record: Record | None) -> bool:
+    """Whether a model call tells what was asked or answered."""
+    if not isinstance(record, ModelRecord):
+        return False
+    return bool(record.request.messages) or has_answer(record)
+
+
+def response_id(record: Record | None) -> str | None:
+    """The id that the provider gave its answer."""
+    return record.answer.response_id if isinstance(record, ModelRecord) and record.answer else None
+
+
+def requested_model(record: Record | None) -> str | None:
+    """The model that was asked."""
+    return record.request.model if isinstance(record, ModelRecord) else None
+
+
+def same_answer(first: Record | None, second: Record | None) -> bool:
+    """Whether two model calls came to the same, word for word."""
+    one, other = _answered(first), _answered(second)
+    return bool(one) and one == other
+
+
+def failed_alike(first: Record | None, second: Record | None) -> bool:
+    """Whether two model calls asked the same, and both failed without an answer."""
+    if not isinstance(first, ModelRecord) or not isinstance(second, ModelRecord):
+        return False
+    failed = first.status is second.status is Status.ERROR and not has_answer(first) and not has_answer(second)
+    return failed and bool(first.request.messages) and _said(first.request.messages) == _said(second.request.messages)
+
+
+def is_one_tool(inner: ToolRecord, outer: ToolRecord) -> bool:
+    """Whether two tools are one; what an MCP server calls its tool, its clients put the server's name before."""
+    return inner.name == outer.name or (inner.kind is ToolKind.MCP and outer.name.endswith(f"_{inner.name}"))
+
+
+def _answered(record: Record | None) -> list[dict[str, Json]]:
+    answer = record.answer if isinstance(record, ModelRecord) else None
+    return _said(answer.messages if answer else ())
+
+
+def _said(messages: Iterable[Message]) -> list[dict[str, Json]]:
+    """What messages say, without ids of tool calls, which some writers make up, and thoughts, which some leave out."""
+    parts = [part for message in messages for part in message.get("parts") or () if isinstance(part, dict)]
+    said = [{key: part[key] for key in _SAID if part.get(key) not in (None, "")} for part in parts]
+    return [one for one in said if one.get("type") != "reasoning" and one != {"type": "text"}]
