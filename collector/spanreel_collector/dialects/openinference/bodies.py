@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 from spanreel.model import Answer, Json, Operation, Request
 from spanreel.point import ModelProtocol
@@ -19,6 +20,8 @@ _INNER = ("generation_config", "config", "options", "inferenceConfig")
 """Where Google, Ollama and Bedrock have a request's settings."""
 _SPEAK_OPENAI = ("openai", "litellm", "groq", "mistralai", "portkey", "together", "instructor")
 """Libraries whose requests and answers are written as OpenAI's are."""
+_NO_ID = "__fake_id__"
+"""What openai-agents calls each response of a provider's that has no id."""
 _NOT_GIVEN = re.compile(r"|<[\w.]*(?:Omit|NotGiven|Unset|object)\b[^>]*>|NOT_GIVEN|UNSET|NOTGIVEN")
 """What stands for a parameter that nobody set, where a library has objects of its own for that."""
 
@@ -62,13 +65,16 @@ def read_request(span: RawSpan, operation: Operation) -> tuple[Request, ModelPro
 def read_answer(span: RawSpan) -> Answer | None:
     """The whole answer, where the span kept it as it came; of a stream, as the instrumentation put it together."""
     body, _ = values.decode(span.attributes.get("output.value"))
+    if isinstance(body, list) and len(body) == 1:
+        body = body[0]  # as openai-agents has what it put together of a stream
     protocol = protocol_of(span, body)
     if protocol is None:
         return content.read_facts(body)
     try:
-        return protocol.read_response(json.dumps(body).encode(), 200)
+        answer = protocol.read_response(json.dumps(body).encode(), 200)
     except ValueError:
         return None
+    return replace(answer, response_id=None) if answer.response_id == _NO_ID else answer
 
 
 def read_parameters(span: RawSpan) -> dict[str, Json]:

@@ -1,7 +1,8 @@
-"""llama-index's agents: which model answered stands beside the call, in the repr of the step that takes its answer."""
+"""llama-index's agents: which agent runs and which model answered stand beside, in the reprs of the run's steps."""
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,7 +15,9 @@ from spanreel_collector.span import RawLog, RawSpan
 
 _SCOPE = "openinference.instrumentation.llama_index"
 _TAKES_ANSWER = ".parse_agent_output"
-_MODEL = "llm.response.model_name"
+_MODEL, _AGENT = "llm.response.model_name", "agent.name"
+CURRENT_AGENT = re.compile(r"current_agent_name='([^']+)'")
+"""The only words of llama-index's that say who runs."""
 _Said = tuple[str, tuple[str, ...]]
 """The text of an answer, and the ids of the tool calls that it asks for."""
 
@@ -26,10 +29,31 @@ def trace_of(log: RawLog) -> str | None:
 
 
 def gather(spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> tuple[list[RawSpan], list[RawLog]]:
-    """The spans, model calls with the model that answered where one answer of their run can be theirs alone."""
+    """The spans: runs with their agent, model calls with who answered where one answer can be theirs alone."""
+    agents = _agents(spans)
+    named = [
+        replace(span, attributes={_AGENT: agents[span.span_id], **span.attributes}) if span.span_id in agents else span
+        for span in spans
+    ]
+    return _with_models(named), list(logs)
+
+
+def _agents(spans: Sequence[RawSpan]) -> dict[str, str]:
+    """The agent that the first step inside a span names: it is the one that the span is a run of."""
+    found: dict[str, str] = {}
+    steps = (span for span in spans if span.origin.scope == _SCOPE and span.parent_id and "." in span.name)
+    for step in sorted(steps, key=lambda step: step.start):
+        for key in ("input.value", "output.value"):
+            named = CURRENT_AGENT.search(str(step.attributes.get(key)))
+            if named is not None and step.parent_id is not None:
+                found.setdefault(step.parent_id, named.group(1))
+    return found
+
+
+def _with_models(spans: list[RawSpan]) -> list[RawSpan]:
     told = _told(spans)
     if not told:
-        return list(spans), list(logs)
+        return spans
     parents = {span.span_id: span.parent_id for span in spans}
     runs = {run for run, _ in told}
     calls: dict[tuple[str | None, _Said], list[RawSpan]] = defaultdict(list)
@@ -45,7 +69,7 @@ def gather(spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> tuple[list[RawSp
     return [
         replace(span, attributes={_MODEL: models[span.span_id], **span.attributes}) if span.span_id in models else span
         for span in spans
-    ], list(logs)
+    ]
 
 
 def _told(spans: Sequence[RawSpan]) -> dict[tuple[str | None, _Said], list[str]]:

@@ -8,14 +8,13 @@ from spanreel.model import Agent, ErrorCategory, Fidelity, Json, Message, RunRec
 from spanreel_collector.dialects import values
 from spanreel_collector.dialects.content import messages as content
 from spanreel_collector.dialects.openinference import messages
+from spanreel_collector.dialects.openinference.llama_index import CURRENT_AGENT
 from spanreel_collector.span import Attributes, RawSpan
 
 _OUTPUT = "llm.output_messages"
 _AGENT_NAMES = ("agent.name", "gen_ai.agent.name", "graph.node.name", "ai.telemetry.functionId")
 _OBJECT = re.compile(r"[A-Z]\w+\(\w+=|<\w+")
 """How the repr of an object begins."""
-_CURRENT_AGENT = re.compile(r"current_agent_name='([^']+)'")
-"""The only place where llama-index says who runs."""
 _FRAMEWORKS_OWN = ("langchain", "smolagents", "agno")
 """Instrumentations that name an agent in the span's name only, as spans opened by hand do."""
 
@@ -66,7 +65,7 @@ def _agent_name(span: RawSpan, kind: str) -> str | None:
     name = name or values.text(values.members(span.attributes.get("metadata")), "lc_agent_name")
     library = span.origin.scope.rpartition(".")[2]
     if name is None and library == "llama_index":
-        found = _CURRENT_AGENT.search(str(span.attributes.get("output.value")))
+        found = CURRENT_AGENT.search(str(span.attributes.get("output.value")))
         return found.group(1) if found else None
     if name is not None or kind != "AGENT":
         return name
