@@ -27,9 +27,10 @@ from recording import recording
 from spanreel import conventions as names
 from spanreel.binary import stand_in
 from spanreel.bounds import size_of
+from spanreel.encoded_sizes import encoded_size
 from spanreel.errors import SettingsError
 from spanreel.otlp_file import FileExporter, export_request
-from spanreel.outgoing import encoded_size, finish
+from spanreel.outgoing import finish
 from spanreel.settings import Capture, Settings
 
 SECRET = "sk-" + "proj-abcdef0123456789"

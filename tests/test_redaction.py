@@ -17,10 +17,11 @@ from opentelemetry.util.types import AttributeValue
 from spanreel import conventions, json_text
 from spanreel.credential_names import LAST_WORDS, PHRASES, WORDS, is_credential_name
 from spanreel.detectors import DETECTORS, Detector, Found, Kind
-from spanreel.outgoing import finish, safe_text
+from spanreel.outgoing import finish
 from spanreel.policy import compile_policy
 from spanreel.redaction import Redacted, make_policy, redact_attributes, redact_json, redact_text
 from spanreel.rules import Form, Rule
+from spanreel.safe_texts import safe_text
 from spanreel.settings import Settings
 
 AWS = "AKIA" + "ABCDEFGHIJKLMNOP"

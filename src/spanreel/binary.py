@@ -11,12 +11,12 @@ import binascii
 import functools
 import hashlib
 import re
-import string
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
 from spanreel import json_text
+from spanreel.glance import Glance, pattern_of
 from spanreel.media_types import UNKNOWN, media_type
 from spanreel.memory import Memory, note_passed
 
@@ -113,11 +113,7 @@ def _is_plain(text: str) -> bool:
 
 
 def _may_hold(text: str) -> bool:
-    if len(text) < _LEAST:
-        return False
-    if any(map(_bones(text).__contains__, _BONES)):
-        return any(map(text.__contains__, _FRAGMENTS))
-    return any(map(text.__contains__, _BONELESS))
+    return _glance.sees(text)
 
 
 def _walk(value: Any, keep: Keep | None) -> Any:
@@ -169,7 +165,7 @@ def _says_media(key: str, siblings: Mapping[Any, Any]) -> bool:
     if siblings.get("type") in _TEXT_TYPES:
         return False
     kind = next((siblings[name] for name in _TYPE_NAMES if isinstance(siblings.get(name), str)), "").lower()
-    if "/" in kind:
+    if "/" in kind and not kind.startswith("[binary "):
         return key in _ENCODED or not kind.startswith(_TEXTUAL)
     spoken = key == "data" and ("transcript" in siblings or "expires_at" in siblings)  # OpenAI's audio in answers
     return spoken or str(siblings.get("format")).lower() in _FORMATS
@@ -350,14 +346,6 @@ _FRAGMENTS: Final = (
     *(start.upper() for start in _HEX_STARTS),
 )
 """One of these stands in every text that holds something binary."""
-_COMMON: Final = (string.ascii_lowercase + ' "{}[]:,').encode()
-
-
-def _bones(text: str) -> bytes:
-    """The text without what most text is made of: a little, to look through for the bones of fragments."""
-    return text.encode("ascii", "replace").translate(None, _COMMON)
-
-
-_BONES: Final = frozenset(bones for fragment in _FRAGMENTS if len(bones := _bones(fragment)) > 1)
-_BONELESS: Final = tuple(fragment for fragment in _FRAGMENTS if _bones(fragment) not in _BONES)
-_LEAST: Final = min(map(len, _FRAGMENTS))
+GLANCES: Final = tuple(map(pattern_of, _FRAGMENTS))
+"""Patterns one of which matches wherever there may be something binary."""
+_glance: Final = Glance(GLANCES)

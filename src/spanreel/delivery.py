@@ -13,15 +13,17 @@ from opentelemetry.util.types import AttributeValue
 
 from spanreel import conventions, json_text
 from spanreel import losses as reasons
+from spanreel.encoded_sizes import encoded_size
 from spanreel.errors import SettingsError
 from spanreel.exporters import make_exporters
 from spanreel.fidelity import content_of, mark
 from spanreel.losses import Losses
 from spanreel.model import Fidelity
 from spanreel.offloading import Offload
-from spanreel.outgoing import STATUS_BYTES, Terms, encoded_size, finish_resource, finish_span, safe_text
+from spanreel.outgoing import Terms, finish_resource, finish_span
 from spanreel.quiet import log_once, note_fault, quietly
 from spanreel.redaction import policy_of
+from spanreel.safe_texts import STATUS_BYTES, safe_text
 from spanreel.settings import Settings
 from spanreel.spans import OwnSpan
 

@@ -30,12 +30,14 @@ if TYPE_CHECKING:  # the collector redacts too, and knows nothing of OpenTelemet
 
 __all__ = [
     "DEFAULT",
+    "JSON_VALUES",
     "Form",
     "Policy",
     "Redacted",
     "Rule",
     "header",
-    "is_examined_quickly",
+    "is_clean_word",
+    "is_harmless_name",
     "is_harmless_scalar",
     "make_policy",
     "policy_of",
@@ -44,7 +46,7 @@ __all__ = [
     "redact_text",
 ]
 
-_JSON_VALUES: Final = frozenset(
+JSON_VALUES: Final = frozenset(
     {
         conventions.TOOL_CALL_ARGUMENTS,
         conventions.TOOL_CALL_RESULT,
@@ -109,13 +111,28 @@ def redact_attributes(attributes: Mapping[str, AttributeValue], policy: Policy =
 
 def is_examined_quickly(name: str, value: Any, policy: Policy) -> bool:
     """Whether nothing is to be redacted, told by what is known of the name and of short values: most of a span."""
-    if not _says_nothing(name, policy):
+    if name in JSON_VALUES or not is_harmless_name(name, policy):
         return False
     if type(value) is not str:
         return is_harmless_scalar(value)
-    if _SPAN_ID.fullmatch(value) is not None and _finds_ours_alone(policy):
+    return is_clean_word(value, policy)
+
+
+@functools.lru_cache(4096)
+def is_harmless_name(name: str, policy: Policy) -> bool:
+    """Whether an attribute's name is harmless, and no rule is for what stands under it."""
+    if name in OWN_MARKS or not name.isascii():
+        return False
+    return not policy.asks or (
+        policy.judge(name) is None and not policy.enter(name) and examine_name(name, policy) == name
+    )
+
+
+def is_clean_word(text: str, policy: Policy) -> bool:
+    """Whether nothing is found in a text that is short, or otherwise known; nothing is said of others."""
+    if _SPAN_ID.fullmatch(text) is not None and _finds_ours_alone(policy):
         return True
-    return len(value) <= WORD and _is_clean(value, policy)
+    return len(text) <= WORD and _is_clean(text, policy)
 
 
 _SPAN_ID: Final = re.compile(r"(?=.{16}\Z)[0-9a-f]{2}[0-9]*[a-f][0-9a-f]*")
@@ -127,18 +144,10 @@ def _finds_ours_alone(policy: Policy) -> bool:
     return not policy.thorough and set(policy.search.detectors) <= set(DETECTORS)
 
 
-@functools.lru_cache(4096)
-def _says_nothing(name: str, policy: Policy) -> bool:
-    """Whether an attribute's name is harmless, and no rule is for what stands under it."""
-    if name in OWN_MARKS or name in _JSON_VALUES or policy.judge(name) is not None or policy.enter(name):
-        return False
-    return examine_name(name, policy) == name
-
-
 @functools.lru_cache(8192)
 def _is_clean(text: str, policy: Policy) -> bool:
     walk = Walk(policy)
-    return examine(text, walk) is text and not walk.failures
+    return not policy.asks or (examine(text, walk) is text and not walk.failures)
 
 
 def redact_json(value: Json, policy: Policy = DEFAULT) -> tuple[Json, bool]:
@@ -189,7 +198,7 @@ def header(policy: Policy, key_ids: Iterable[str], before: object = None) -> str
 
 
 def _attribute(name: str, value: Any, walk: Walk, places: Places) -> Any:
-    if name in _JSON_VALUES and isinstance(value, str) and (places or value[:1] not in {"{", "[", '"'}):
+    if name in JSON_VALUES and isinstance(value, str) and (places or value[:1] not in {"{", "[", '"'}):
         try:
             decoded = json_text.decode(value)
         except ValueError:

@@ -123,8 +123,9 @@ class TracerSource:
         if not span.is_recording():
             return
         from spanreel.fidelity import join_marks  # noqa: PLC0415 - as in `_private`
-        from spanreel.outgoing import STATUS_BYTES, failure_in, finish, safe_text  # noqa: PLC0415 - as in `_private`
+        from spanreel.outgoing import failure_in, finish  # noqa: PLC0415 - as in `_private`
         from spanreel.redaction import policy_of  # noqa: PLC0415 - as in `_private`
+        from spanreel.safe_texts import STATUS_BYTES, safe_text  # noqa: PLC0415 - as in `_private`
 
         with quietly("write what a call kept"):
             said = dict(span.attributes or {}) if isinstance(span, ReadableSpan) else {}
@@ -150,8 +151,8 @@ class _Guarded(Tracer):
 
     def start_span(self, name: str, context: Context | None = None, *positional: Any, **named: Any) -> Span:
         """A span with a name and attributes that may leave."""
-        from spanreel.outgoing import safe_attributes, safe_name  # noqa: PLC0415 - as in `_private`
         from spanreel.redaction import policy_of  # noqa: PLC0415 - as in `_private`
+        from spanreel.safe_texts import safe_attributes, safe_name  # noqa: PLC0415 - as in `_private`  # noqa: PLC0415 - as in `_private`
 
         policy = policy_of(self._settings)
         if "attributes" in named:

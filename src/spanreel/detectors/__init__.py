@@ -17,12 +17,12 @@ from spanreel.detectors.credentials import (
     SIGNED_URL,
     URL_PASSWORD,
 )
-from spanreel.detectors.finding import MASK, PLACEHOLDER, Detector, Find, Finding, Found, Kind
+from spanreel.detectors.finding import MASK, PLACEHOLDER, Detector, Find, Finding, Found, Kind, Shape
 from spanreel.detectors.keys import KEYS_WITHIN, PROVIDER_KEY, WEBHOOK
 from spanreel.detectors.numbers import CARD, IBAN, SSN
 from spanreel.detectors.phones import PHONE, has_library
 from spanreel.detectors.prose import SPOKEN
-from spanreel.detectors.searching import Search, find_all, make_search, places_in
+from spanreel.detectors.searching import Search, find_all, make_search, may_find, places_in
 
 DETECTORS: Final = (
     # The first that finds something names it: whole shapes before names, headers of several words before single values.
@@ -61,8 +61,10 @@ __all__ = [
     "Found",
     "Kind",
     "Search",
+    "Shape",
     "find_all",
     "has_library",
     "make_search",
+    "may_find",
     "places_in",
 ]

@@ -13,12 +13,14 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from spanreel.detectors.finding import Detector, Found, Kind
+from spanreel.detectors.finding import Detector, Found, Kind, Shape
 from spanreel.detectors.numbers import NUMBER, runs, stands_after
 
 # -- e-mail ------------------------------------------------------------------------------------------------------------
 
-_AT: Final = re.compile(rb"@(?<=[a-z0_+?'\"-]@)(?=[a-z0?])")
+_AT: Final = Shape(
+    re.compile(rb"@(?<=[a-z0_+?'\"-]@)(?=[a-z0?])"), r"""[A-Za-z0-9_+?'"\-[^\x00-\x7f]]@[A-Za-z0-9?[^\x00-\x7f]]"""
+)
 _LOCAL_REVERSED: Final = re.compile(r"[\w+-](?:[\w.+-]|'(?=\w)){0,63}")
 _DOMAIN: Final = re.compile(
     r"(?:@|%40)((?:[^\W_](?:[\w-]{0,61}[^\W_])?\.){1,8}(?:xn--[a-z0-9-]{2,59}|[^\W\d_]{2,24}))(?![\w(]|-\w|:[/~])"
@@ -120,7 +122,7 @@ def _is_somebodys(address: str, text: str, end: int) -> bool:
     return int(network[1]) == parsed.max_prefixlen
 
 
-_GROUP: Final = re.compile(rb":(?<=[0a-f]{4}:)(?=[0a-f:])")
+_GROUP: Final = Shape(re.compile(rb":(?<=[0a-f]{4}:)(?=[0a-f:])"), "[0-9A-Fa-f]{4}:[0-9A-Fa-f:]")
 _IPV6: Final = re.compile(
     r"(?<![A-Za-z0-9_:.])(?:[23][0-9A-Fa-f]{3}|[Ff][CcDdEe][0-9A-Fa-f]{2}):"
     r"[0-9A-Fa-f:]{2,34}(?:\.[0-9]{1,3}){0,3}(?![A-Za-z0-9_:])(?!\.[0-9])"

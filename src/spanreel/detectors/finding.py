@@ -34,19 +34,30 @@ Find = Callable[[str, Sequence[int]], Sequence[Found]]
 
 
 @dataclass(frozen=True, slots=True)
+class Shape:
+    """What stands where a detector looks, in the lower-case text: ASCII, every other character a ``?``, digits a ``0``.
+
+    ``pattern`` is written with the very character that it begins with. ``glance`` is for the text as it is, in the
+    syntax of `spanreel.glance`: it matches in every text that the pattern matches in, and may in others.
+    """
+
+    pattern: re.Pattern[bytes]
+    glance: str
+
+
+@dataclass(frozen=True, slots=True)
 class Detector:
     """One kind of secret in text. A secret, or the name before it, starts with one of the lower-case ``fragments``.
 
-    ``find`` is told the places of the fragments, or of what ``shape`` matches in the lower-case text (which is ASCII:
-    every other character is a ``?``, every digit a ``0``). A shape is written with the very character that it begins
-    with. A detector that has neither looks at every text, from its start.
+    ``find`` is told the places of the fragments, or of what has the ``shape``. A detector that has neither looks at
+    every text, from its start.
     """
 
     name: str
     kind: Kind
     fragments: tuple[str, ...]
     find: Find
-    shape: re.Pattern[bytes] | None = None
+    shape: Shape | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from spanreel.detectors.finding import Detector, Found, Kind
+from spanreel.detectors.finding import Detector, Found, Kind, Shape
 
 _APART: Final = " .()/\\-\u00a0\u2009\u2010\u2011\u2013\u202f"
 
-NUMBER: Final = re.compile(rb"0(?<!00)[0 .()/?-]{6,}")
+NUMBER: Final = Shape(re.compile(rb"0(?<!00)[0 .()/?-]{6,}"), r"[0-9][0-9 .()/?\-[^\x00-\x7f]]{6}")
 """Where digits stand in text in which every digit is a 0: seven characters or more, with what may stand between."""
 
 _RUN: Final = re.compile(rf"[0-9][0-9{_APART}]*")

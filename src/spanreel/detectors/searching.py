@@ -14,7 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from spanreel.detectors.finding import PLACEHOLDER, Detector, Finding
+from spanreel.detectors.finding import PLACEHOLDER, Detector, Finding, Shape
+from spanreel.glance import Glance, pattern_of
 
 _FOLD: Final = bytes.maketrans(
     (string.ascii_uppercase + "123456789").encode(), (string.ascii_lowercase + "000000000").encode()
@@ -44,20 +45,23 @@ class Search:
     """Detectors, ready to look through text; where findings overlap, the first of them names the whole.
 
     ``words`` are fragments without a rare character, ``signs`` find the others; ``always`` are the detectors that have
-    neither fragments nor a shape.
+    neither fragments nor a shape. ``glances`` are patterns one of which matches wherever there are places to look at;
+    none where every text is to be looked at.
     """
 
     detectors: tuple[Detector, ...]
     words: tuple[tuple[bytes, Owners], ...]
     signs: tuple[_Sign, ...]
-    shapes: tuple[tuple[re.Pattern[bytes], Owners], ...]
+    shapes: tuple[tuple[Shape, Owners], ...]
     always: Owners
+    glances: tuple[str, ...]
+    glance: Glance
 
 
 def make_search(detectors: Sequence[Detector]) -> Search:
     """The search with these detectors, those that come first before the others."""
     owners: dict[bytes, Owners] = defaultdict(tuple)
-    shapes: dict[re.Pattern[bytes], Owners] = defaultdict(tuple)
+    shapes: dict[Shape, Owners] = defaultdict(tuple)
     always = []
     for rank, detector in enumerate(detectors):
         for wanted in detector.fragments:
@@ -75,17 +79,29 @@ def make_search(detectors: Sequence[Detector]) -> Search:
         else:
             signs[rare, fragment == fragment.translate(_FOLD)][fragment] = ranks
     patterns = tuple(_sign_pattern(bytes([sign]), folded, group) for (sign, folded), group in signs.items())
-    return Search(tuple(detectors), tuple(words), patterns, tuple(shapes.items()), tuple(always))
+    glances = () if always else (*map(_glance, sorted(owners)), *(shape.glance for shape in shapes))
+    return Search(
+        tuple(detectors), tuple(words), patterns, tuple(shapes.items()), tuple(always), glances, Glance(glances)
+    )
+
+
+def may_find(text: str, search: Search) -> bool:
+    """Whether there may be places to look at: told quickly where there are none, as in nearly all text."""
+    return not search.glances or search.glance.sees(text)
 
 
 def places_in(text: str, search: Search) -> list[int]:
     """The places in the text around which something may be found, in order; it is clean where there are none."""
+    if not may_find(text, search):
+        return []
     places = _places(text, search)
     return sorted(set().union(*places.values())) if places else []
 
 
 def find_all(text: str, search: Search) -> list[Finding]:
     """What the detectors find, in order and not overlapping; placeholders, and what stands in them, are not found."""
+    if not may_find(text, search):
+        return []
     found = [
         (one.start, one.end, rank)
         for rank, places in sorted(_places(text, search).items())
@@ -100,6 +116,12 @@ def _folded(fragment: str) -> bytes:
     """As it stands in folded text; with capitals, as it stands in text that is not."""
     encoded = fragment.encode("ascii")
     return encoded.translate(_FOLD) if fragment == fragment.lower() else encoded
+
+
+def _glance(fragment: bytes) -> str:
+    """What matches wherever the fragment is found."""
+    text = fragment.decode("ascii")
+    return pattern_of(text, folded=fragment == fragment.translate(_FOLD))
 
 
 def _sign_pattern(sign: bytes, folded: bool, fragments: Mapping[bytes, Owners]) -> _Sign:
@@ -151,9 +173,9 @@ def _places(text: str, search: Search) -> dict[int, list[int]]:
             for length, rank in sign.groups[match.lastindex or 0]:
                 places[rank].append(match.end() - length)
     for shape, owners in search.shapes:
-        if shape.pattern[:1] not in folded:
+        if shape.pattern.pattern[:1] not in folded:
             continue
-        here = [match.start() for match in shape.finditer(folded)]
+        here = [match.start() for match in shape.pattern.finditer(folded)]
         for rank in owners if here else ():
             places[rank] += here
     for rank in search.always:
