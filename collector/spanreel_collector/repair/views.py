@@ -17,9 +17,10 @@ def is_ours(placed: Placed) -> bool:
     return isinstance(placed.record, ModelRecord) and placed.record.call_id is not None
 
 
-def richness(placed: Placed) -> tuple[bool, bool]:
-    """How much a model call's span tells: ours can be replayed byte by byte; else content counts."""
-    return is_ours(placed), has_content(placed.record)
+def richness(placed: Placed) -> tuple[bool, bool, bool]:
+    """How much a model call's span tells: ours can be replayed byte by byte; else content, then a body as sent."""
+    record = placed.record
+    return is_ours(placed), has_content(record), isinstance(record, ModelRecord) and record.protocol is not None
 
 
 def has_content(record: Record | None) -> bool:
