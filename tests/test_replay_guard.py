@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import multiprocessing
 import os
 import platform
 import socket
@@ -11,15 +13,15 @@ import sys
 import threading
 import types
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import aiohttp
+import psycopg
 import pytest
 
 from replaying import Book, pay, pay_in_child
@@ -28,6 +30,7 @@ from spanreel.replay import guard
 from spanreel.replay.runner import replay
 from spanreel.replay.verdict import Report, Verdict
 from spanreel.session import Session
+from spanreel.settings import REPLAY_REPORT
 
 grpc: Any = pytest.importorskip("grpc")
 
@@ -106,7 +109,7 @@ def test_datagrams_are_stopped() -> None:
     assert "127.0.0.1:53" in reason(playing.report)
 
 
-def test_what_stays_on_the_machine_passes(tmp_path: Path) -> None:
+def test_what_stays_in_the_process_or_is_its_log_passes() -> None:
     with replay(recording()):
         one, other = socket.socketpair()
         one.close()
@@ -115,12 +118,40 @@ def test_what_stays_on_the_machine_passes(tmp_path: Path) -> None:
         socket.getaddrinfo("::1", 80)
         socket.getaddrinfo("localhost", 80)
         socket.getaddrinfo(None, 80)
-        with socket.socket(socket.AF_UNIX) as local, pytest.raises(FileNotFoundError):
-            local.connect(str(tmp_path / "none"))
+        socket.gethostbyaddr("127.0.0.1")
+        socket.getnameinfo(("127.0.0.1", 80), socket.NI_NUMERICHOST)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as log, contextlib.suppress(OSError):
+            log.connect("/dev/log")
         with socket.create_server(("127.0.0.1", 0)):
             pass
         asyncio.run(asyncio.sleep(0))
         pay(1)
+
+
+@pytest.fixture
+def local(tmp_path: Path) -> Iterator[str]:
+    """A server's socket of this machine."""
+    path = str(tmp_path / "s")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(path)
+        listening.listen()
+        yield path
+
+
+def test_a_server_of_this_machine_is_not_reached_unless_it_is_allowed(local: str) -> None:
+    with replay(recording(), check=False) as playing, socket.socket(socket.AF_UNIX) as client:
+        client.connect(local)
+    assert f"a connection to unix:{local} from" in reason(playing.report)
+    with replay(recording(), allow=[f"unix:{local}"]), socket.socket(socket.AF_UNIX) as client:
+        client.connect(local)
+        pay(1)
+
+
+def test_addresses_are_not_asked_for_their_names() -> None:
+    for ask in (lambda: socket.gethostbyaddr("192.0.2.1"), lambda: socket.getnameinfo(("192.0.2.1", 80), 0)):
+        with replay(recording(), check=False) as playing:
+            ask()
+        assert "(<lambda>) would have gone past the replay" in reason(playing.report)
 
 
 async def test_a_connection_of_asyncio_is_stopped(server: int) -> None:
@@ -176,6 +207,82 @@ def test_a_loop_of_uvloop_is_stopped(server: int) -> None:
     assert f"a connection to 127.0.0.1:{server}" in reason(playing.report)
 
 
+@pytest.mark.parametrize("way", ["datagrams", "unix"])
+def test_uvloop_s_other_sockets_are_stopped(way: str, local: str, server: int) -> None:
+    uvloop = pytest.importorskip("uvloop")
+
+    async def reach() -> None:
+        loop = asyncio.get_running_loop()
+        if way == "unix":
+            await asyncio.open_unix_connection(local)
+        else:
+            await loop.create_datagram_endpoint(asyncio.DatagramProtocol, remote_addr=("127.0.0.1", server))
+
+    with replay(recording(), check=False) as playing:
+        uvloop.run(reach())
+    assert (f"unix:{local}" if way == "unix" else f"127.0.0.1:{server}") in reason(playing.report)
+
+
+def test_a_grpc_channel_does_not_connect_by_itself(server: int) -> None:
+    with replay(recording(), check=False) as playing, grpc.insecure_channel(f"127.0.0.1:{server}") as channel:
+        grpc.channel_ready_future(channel).result(timeout=5)
+    assert f"127.0.0.1:{server}" in reason(playing.report)
+
+
+@pytest.mark.parametrize(
+    "where", ["host=127.0.0.1 port={} dbname=shop password=x", "postgresql://someone:x@127.0.0.1:{}/shop"]
+)
+def test_a_database_s_driver_in_c_is_stopped_and_no_password_is_told(where: str, server: int) -> None:
+    with replay(recording(), check=False) as playing:
+        psycopg.connect(where.format(server), connect_timeout=2)
+    assert reason(playing.report).startswith(f"a connection to 127.0.0.1:{server} from tests/test_replay_guard.py:")
+    assert _Handler.seen == 0
+
+
+def _fork(child: Callable[[], object]) -> None:
+    process = os.fork()
+    if process == 0:
+        try:
+            child()
+        finally:
+            os._exit(0)
+    os.waitpid(process, 0)
+
+
+@pytest.mark.parametrize("way", ["fork", "spawn", "program"])
+def test_what_a_child_would_have_done_is_told_where_there_is_no_command(way: str, server: int) -> None:
+    url = f"http://127.0.0.1:{server}/"
+    with replay(recording(), check=False) as playing:
+        if way == "program":
+            script = f"import urllib.request; urllib.request.urlopen({url!r})"
+            subprocess.run([sys.executable, "-c", script], check=False, capture_output=True)
+        elif way == "fork":
+            _fork(lambda: urllib.request.urlopen(url))
+        else:
+            process = multiprocessing.get_context("spawn").Process(target=urllib.request.urlopen, args=(url,))
+            process.start()
+            process.join()
+        pay(1)
+    assert f"a connection to 127.0.0.1:{server} from" in reason(playing.report)
+    assert _Handler.seen == 0
+    assert REPLAY_REPORT not in os.environ
+
+
+def test_a_fork_that_was_to_become_a_program_goes_on_with_nothing_else(tmp_path: Path) -> None:
+    went_on = tmp_path / "went on"
+
+    def become() -> None:
+        with contextlib.suppress(BaseException):
+            os.execv("/bin/true", ["true"])
+        went_on.touch()
+
+    with replay(recording(), check=False) as playing:
+        _fork(become)
+        pay(1)
+    assert "the program 'true', started by" in reason(playing.report)
+    assert not went_on.exists()
+
+
 def test_a_connection_that_was_open_before_sends_nothing(server: int) -> None:
     connection = HTTPConnection("127.0.0.1", server)
     connection.connect()
@@ -209,7 +316,10 @@ def test_a_tool_in_a_process_pool_does_not_run(method: str, tmp_path: Path, monk
     monkeypatch.setenv("LEDGER", str(tmp_path / "ledger"))
     tests = str(Path(__file__).parent)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([tests, *(path for path in sys.path if path)]))
-    with replay(recording(), check=False), ProcessPoolExecutor(1, mp_context=get_context(method)) as pool:
+    with (
+        replay(recording(), check=False),
+        ProcessPoolExecutor(1, mp_context=multiprocessing.get_context(method)) as pool,
+    ):
         stopped = pool.submit(pay_in_child, 1).exception()
     assert isinstance(stopped, ReplayStop)
     assert not (tmp_path / "ledger").exists()
@@ -225,7 +335,7 @@ def test_a_tool_in_a_child_process_does_not_run_and_its_network_is_closed(server
         % server
         + "    try:\n        work()\n        print('ran')\n    except BaseException as error:\n        print(error)\n"
     )
-    with replay(recording()):
+    with replay(recording(), check=False) as playing:
         pay(1)
         path = os.pathsep.join([os.environ["PYTHONPATH"], *(path for path in sys.path if path)])
         environment = {"PYTHONPATH": path, "SPANREEL_REPLAY": "session.json"}
@@ -302,11 +412,11 @@ def test_a_look_at_the_machine_passes() -> None:
 def test_a_python_that_loads_us_is_started_and_runs_nothing_live(server: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path for path in sys.path if path))
     code = f"print('on'); import urllib.request; urllib.request.urlopen('http://127.0.0.1:{server}/')"
-    with replay(recording()):
+    with replay(recording(), check=False) as playing:
         pay(1)
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout == "on\n"
-    assert "would have gone past the replay" in done.stderr
+    assert (done.stdout, done.returncode) == ("on\n", 1)
+    assert f"a connection to 127.0.0.1:{server} from" in reason(playing.report)
     assert _Handler.seen == 0
 
 

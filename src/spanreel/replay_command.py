@@ -66,7 +66,7 @@ def configure_replay(parser: argparse.ArgumentParser) -> None:
         metavar="HOST:PORT",
         action="append",
         default=[],
-        help="let connections to this address through; or, as program:NAME, let this program be started",
+        help="let connections to this address (or unix:PATH) through; or, as program:NAME, let this program be started",
     )
     parser.add_argument(
         "--serve-redacted",
@@ -173,8 +173,8 @@ def _complaints(options: argparse.Namespace, several: bool) -> Iterator[str]:
         yield f"--entry {options.entry!r} is not of the form module:function"
     for address in options.allow:
         host, _, port = address.rpartition(":")
-        if not host or not (port.isdecimal() or (host == "program" and port)):
-            yield f"--allow {address!r} is not of the form host:port, or program:name"
+        if not host or not (port.isdecimal() or (host in ("program", "unix") and port)):
+            yield f"--allow {address!r} is not of the form host:port, unix:path or program:name"
     if options.calibrate and not by_entry:
         yield "--calibrate needs --entry module:function"
     if several and (options.plan or options.command or options.calibrate):

@@ -10,17 +10,16 @@ import os
 import socket
 import threading
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from types import FrameType
 from typing import Final, NoReturn
 
 from spanreel import playing
 from spanreel.errors import ReplayStop
 from spanreel.point import Player
+from spanreel.replay import children
 from spanreel.replay.asking import frames_of_call, place_of
-from spanreel.replay.events import Event, Happening, Subject, append_event
 from spanreel.replay.programs import LOOKING, SERVERS
 from spanreel.scope import is_open
-from spanreel.settings import REPLAY_REPORT
 
 Address = tuple[str, int | None]
 """Host and port; no port where a name is only looked up."""
@@ -30,6 +29,14 @@ TELEMETRY: Final = ("opentelemetry.sdk", "opentelemetry.exporter", "agents.traci
 
 PROGRAM: Final = "program"
 """What stands in the place of the host in an allowed ``program:NAME``."""
+
+UNIX: Final = "unix:"
+"""What stands in front of the path of a socket of this machine, also of one that is allowed: ``unix:/run/x.sock``."""
+LOGS: Final = (f"{UNIX}/dev/log", f"{UNIX}/run/systemd/journal/")
+"""Where the machine's own log is written."""
+
+OWN_CHANNELS: Final = ("multiprocessing.", "concurrent.futures.process")
+"""Modules by which a program talks to processes of its own, which guard themselves."""
 
 _lock = threading.Lock()
 _allowed: dict[int, frozenset[Address]] = {}
@@ -82,6 +89,9 @@ def decide(address: Address) -> None:
     players = playing.active_players()
     if is_open():
         return
+    own = address[0].startswith(UNIX)
+    if own and (address[0].startswith(LOGS) or any(map(_is_between_processes, frames_of_call()))):
+        return
     if players and all(_is_allowed(address, _allowed.get(id(player), frozenset())) for player in players):
         return
     where = f"{address[0]}:{address[1]}" if address[1] is not None else address[0]
@@ -110,21 +120,23 @@ def decide_program(name: str) -> None:
     _stop(f"the program {name!r}, started by {place_of(frames)},")
 
 
+def is_forked() -> bool:
+    """Whether this process was forked from the one that replays."""
+    return os.getpid() != _process
+
+
+def _is_between_processes(frame: FrameType) -> bool:
+    return (frame.f_globals.get("__name__") or "").startswith(OWN_CHANNELS)
+
+
 def _stop(what: str) -> NoReturn:
     players = playing.active_players()
-    if playing.denied() or os.getpid() != _process:
-        _tell_parent(what)
+    if playing.denied() or is_forked():
+        children.tell(what, playing.player_to_carry())
     current = playing.current_player() if players else None
     if current is not None:
         current.refuse(what)
     raise ReplayStop(f"{what} would have gone past the replay")
-
-
-def _tell_parent(what: str) -> None:
-    """The process that replays hears of it by the file that its events go to, where it has one."""
-    if file := os.environ.get(REPLAY_REPORT):
-        with contextlib.suppress(OSError):
-            append_event(Path(file), Event(Happening.REFUSED, Subject.REPLAY, detail=what))
 
 
 def _note(what: str) -> None:
@@ -144,6 +156,9 @@ def _is_allowed(address: Address, allowed: frozenset[Address]) -> bool:
 
 def _resolve(address: str) -> Iterator[Address]:
     """An allowed ``host:port`` under its name and under the numbers that the name stands for."""
+    if address.startswith(UNIX):
+        yield address, None
+        return
     host, _, port = address.rpartition(":")
     host = host.strip("[]")
     yield host, int(port)

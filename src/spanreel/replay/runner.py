@@ -6,11 +6,12 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from spanreel import playing
 from spanreel.errors import ReplayFailed, ReplayStop
 from spanreel.model import Json
 from spanreel.policy import Policy
 from spanreel.policy_file import find_policy
-from spanreel.replay import stage
+from spanreel.replay import children, stage
 from spanreel.replay.change_files import parse_changes, read_changes
 from spanreel.replay.changes import Changes
 from spanreel.replay.events import Event, Happening, Subject
@@ -39,8 +40,8 @@ class replay:  # noqa: N801 - used in `with`, where functions' names are expecte
     Raises `ReplayFailed` at the end, an AssertionError whose text is the report, unless the verdict is PASS or
     ``check`` is False; ``playing.report`` holds it. ``run`` names one run by number, id or path, as ``session.json#0``
     does. ``changes`` is what becomes different, as `Changes`, as a JSON value or as a file; from the first call that it
-    touches on the model is asked live. ``allow`` holds ``host:port`` addresses that may be reached, and programs that
-    may be started, each as ``program:NAME``. ``serve_redacted`` consents to answers with placeholders in them, where
+    touches on the model is asked live. ``allow`` holds what may be reached, as ``host:port`` or ``unix:path``, and
+    what may be started, as ``program:NAME``. ``serve_redacted`` consents to answers with placeholders in them, where
     the recording is redacted; ``redaction`` is the policy that did it, where it is none of ours and not that of
     ``SPANREEL_REDACTION``. What the replay stops ends the block quietly.
 
@@ -121,6 +122,8 @@ class replay:  # noqa: N801 - used in `with`, where functions' names are expecte
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
         player = self.player
+        for what in children.heard(player, alone=len(playing.active_players()) == 1):
+            player.log(Event(Happening.REFUSED, Subject.REPLAY, detail=what))
         player.close()
         stage.leave(player)
         self.report = judge(self.session, self.run, player.events, prices=self.changes.prices)

@@ -15,7 +15,7 @@ from spanreel.errors import NotIntercepted
 from spanreel.frameworks import FRAMEWORKS
 from spanreel.launch import recorded_environment
 from spanreel.point import Player
-from spanreel.replay import gate, guard
+from spanreel.replay import children, gate, guard
 from spanreel.settings import REPLAY_GUARD
 from spanreel.wrapping import instrument, is_instrumented, not_intercepted, uninstrument
 
@@ -88,6 +88,7 @@ def _set_up(*, live: bool) -> None:
         for name, value in wanted.items():
             _before[name] = os.environ.get(name)
             os.environ[name] = value
+        children.listen()
 
 
 def _take_down() -> None:
@@ -96,6 +97,7 @@ def _take_down() -> None:
         _count -= 1
         if _count:
             return
+        children.stop_listening()
         for name, value in _before.items():
             if value is None:
                 os.environ.pop(name, None)
