@@ -83,7 +83,8 @@ def send(url: str, headers: dict[str, str], bodies: Sequence[bytes]) -> list[flo
 
 
 def measure(running: Running, bodies: Sequence[bytes], spans: int, *, gzipped: bool) -> Cost:
-    """Send, and wait until everything is stored."""
+    """Send, and wait until everything is stored; what starting takes is not of it."""
+    settle(running)
     headers = {**running.headers, "content-type": "application/x-protobuf"}
     headers |= {"content-encoding": "gzip"} if gzipped else {}
     before, busy, empty, began = running.stored(), running.cpu(), running.disk(), time.perf_counter()
@@ -94,6 +95,14 @@ def measure(running: Running, bodies: Sequence[bytes], spans: int, *, gzipped: b
     p99 = sorted(took)[min(len(took) - 1, int(len(took) * 0.99))]
     disk = (running.disk() - empty) / spans
     return Cost(spans / wall, cpu / spans * 1e6, running.memory() / 1e6, disk, p99 * 1e3)
+
+
+def settle(running: Running) -> None:
+    """Return when it has nothing to do: it is ready before the process is that makes sessions."""
+    before = -1.0
+    while running.cpu() > before:
+        before = running.cpu()
+        time.sleep(0.5)
 
 
 def sessions_cost(running: Running, spans: int) -> float:

@@ -35,6 +35,8 @@ from otlp_doors import (
     span,
     status_of,
 )
+from spanreel_collector.otlp.parts import TooLarge, Undecodable
+from spanreel_collector.receiver import bodies
 from spanreel_collector.receiver.intake import Intake, IntakeLimits
 from spanreel_collector.stores.store import NO_TRACE, Appended, StoreError
 
@@ -184,6 +186,20 @@ MATRIX: dict[str, tuple[dict[str, Any], int]] = {
     ),
     "a million empty resources": ({"body": lambda: b"\x0a\0" * 2**20}, 413),
 }
+
+
+@pytest.mark.parametrize("case", [case for case in MATRIX if "gzip" in case or "deflate" in case or "bomb" in case])
+def test_what_is_packed_is_unpacked_alike_by_either_library(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    body, encoding = MATRIX[case][0]["body"], MATRIX[case][0].get("content_encoding", "")
+    data = body() if callable(body) else body
+    unpacked: list[bytes | type[Exception]] = []
+    for library in (bodies.inflating, zlib):  # the first is zlib where there is no isal
+        monkeypatch.setattr(bodies, "inflating", library)
+        try:
+            unpacked.append(bodies.unpack(data, encoding, 20 * 2**20))
+        except (TooLarge, Undecodable, bodies.UnknownEncoding) as error:
+            unpacked.append(type(error))
+    assert unpacked[0] == unpacked[1]
 
 
 @pytest.mark.parametrize("case", MATRIX)

@@ -7,11 +7,17 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator
-from typing import Final
+from contextlib import suppress
+from typing import Any, Final
 
 import zstandard
 
 from spanreel_collector.otlp.parts import TooLarge, Undecodable
+
+inflating: Any = zlib
+with suppress(ImportError):  # it has no wheel for every machine
+    # Three fifths of the time.
+    from isal import isal_zlib as inflating
 
 _PIECE: Final = 64 * 1024
 _MOST_MEMBERS: Final = 1_000
@@ -52,7 +58,7 @@ def unpack(body: bytes, encoding: str, limit: int) -> bytes:
             if total > limit:
                 raise TooLarge(f"more than {limit} bytes, unpacked")
             pieces.append(piece)
-    except (zlib.error, zstandard.ZstdError) as error:
+    except (inflating.error, zstandard.ZstdError) as error:
         raise Undecodable(f"not {name}: {error}") from error
     return b"".join(pieces)
 
@@ -60,7 +66,7 @@ def unpack(body: bytes, encoding: str, limit: int) -> bytes:
 def _read_gzip(body: bytes) -> Iterator[bytes]:
     """The members of a gzip file, one after the other; zeros after the last are padding."""
     members = 0
-    unpacker = zlib.decompressobj(_AUTOMATIC)
+    unpacker = inflating.decompressobj(_AUTOMATIC)
     begun = False
     for waiting in _pieces(body):
         piece = waiting
@@ -75,12 +81,12 @@ def _read_gzip(body: bytes) -> Iterator[bytes]:
                 members += 1
                 if members > _MOST_MEMBERS:
                     raise Undecodable(f"gzip of more than {_MOST_MEMBERS} members")
-                unpacker, begun = zlib.decompressobj(_AUTOMATIC), False
+                unpacker, begun = inflating.decompressobj(_AUTOMATIC), False
     if begun or not members:
         raise Undecodable("not gzip: cut off")
 
 
-def _inflate(unpacker: zlib._Decompress, piece: bytes) -> Iterator[bytes]:
+def _inflate(unpacker: Any, piece: bytes) -> Iterator[bytes]:
     while piece and not unpacker.eof:
         yield unpacker.decompress(piece, _PIECE)
         piece = unpacker.unconsumed_tail
@@ -88,7 +94,7 @@ def _inflate(unpacker: zlib._Decompress, piece: bytes) -> Iterator[bytes]:
 
 def _read_deflate(body: bytes) -> Iterator[bytes]:
     """The zlib format, which HTTP calls deflate."""
-    unpacker = zlib.decompressobj()
+    unpacker = inflating.decompressobj()
     for piece in _pieces(body):
         yield from _inflate(unpacker, piece)
     if not unpacker.eof:
