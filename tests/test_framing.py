@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import io
 import json
@@ -22,7 +23,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Status, TracesData
 from otlp_lines import BEGAN, GENAI, TRACE, agent, chat, log, request, said
 from spanreel_collector.conversion.convert import convert_files
 from spanreel_collector.otlp import DEEPEST_VALUE, read_message, read_request
-from spanreel_collector.sources import framing
+from spanreel_collector.sources import framing, unpacking
 from spanreel_collector.sources.files import read_body, read_file
 from spanreel_collector.span import Batch, RawSpan
 
@@ -177,6 +178,122 @@ def test_every_framing_cut_anywhere_gives_what_was_whole(name: str, tmp_path: Pa
         assert len(batch.faults) <= 1
 
 
+@pytest.mark.parametrize("pack", [gzip.compress, ZSTD.compress], ids=["gzip", "zstd"])
+def test_a_packed_file_that_is_cut_off_or_damaged_gives_what_was_whole_before(pack: Any, tmp_path: Path) -> None:
+    path = tmp_path / "traces"
+    first, second = pack(JSON[0] + b"\n"), pack(JSON[3] + b"\n")
+    for content, spans, faults in (
+        (first + second[: len(second) // 2], 1, 1),
+        (first + second[:20] + b"\xff" * 60, 1, 1),
+        (first + second + b"rest", 2, 1),
+        (first + second + b"\0" * 50, 2, 0),
+        (pack(JSON[0])[:-20], 0, 1),
+        (pack(JSON[0]) + pack(JSON[3]), 2, 0),
+    ):
+        path.write_bytes(content)
+        batch = read_all(path)
+        assert (len(batch.spans), len(batch.faults)) == (spans, faults)
+        assert all(fault.reason.startswith("cannot be read on: ") for fault in batch.faults)
+
+
+def test_a_file_that_is_unpacked_needs_little_memory_whatever_it_says(tmp_path: Path) -> None:
+    path = tmp_path / "traces"
+    for packed in (gzip.compress(b" " * 50_000_000 + b"\n"), ZSTD.compress(b" " * 50_000_000 + b"\n")):
+        path.write_bytes(packed)
+        assert read_all(path) == Batch(skipped={"metrics": 0})
+
+
+def pretty(*documents: Any) -> bytes:
+    return b"\n".join(json.dumps(document, indent=2).encode() for document in documents)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        JSON[0] + JSON[3],
+        JSON[0] + b" " + JSON[3] + b"\n",
+        JSON[0] + b",\n" + JSON[3] + b",\n",
+        JSON[0] + b"\r" + JSON[3],
+        b"\x1e" + JSON[0] + b"\n\x1e" + JSON[3] + b"\n",
+        b"INFO: " + JSON[0] + b"\n2026-11-30T10:00:00Z stdout F " + JSON[3],
+        b"data: " + JSON[0] + b"\n\ndata: " + JSON[3] + b"\n\n",
+        b"[" + JSON[0] + b"," + JSON[3] + b"]",
+        pretty([DOCUMENTS[0], DOCUMENTS[3]]),
+        pretty(DOCUMENTS[0], DOCUMENTS[3]),
+    ],
+)
+def test_documents_need_no_line_each_nor_begin_it(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "traces"
+    path.write_bytes(content)
+    batch = read_all(path)
+    assert ([span.name for span in batch.spans], batch.faults) == (["invoke_agent demo", "chat gpt-5"], ())
+
+
+def test_of_documents_printed_for_people_the_cut_one_costs_only_itself(tmp_path: Path) -> None:
+    path = tmp_path / "traces"
+    path.write_bytes(pretty(DOCUMENTS[0], DOCUMENTS[3])[:-20])
+    batch = read_all(path)
+    lines = pretty(DOCUMENTS[0]).count(b"\n") + 2
+    assert ([span.name for span in batch.spans], [fault.place for fault in batch.faults]) == (
+        ["invoke_agent demo"],
+        [f"{path}:{lines}"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"PK\x03\x04 and more", "a zip archive: unpack it first"),
+        (b"BZh91AY&SY and more", "compressed with bzip2: unpack it first"),
+        ("{}".encode("utf-16"), "text in UTF-16: write it anew in UTF-8"),
+        (b"Something else.", "not JSON: expected value at line 1 column 1"),
+        (b'{"log": "x"}', "not an OTLP export request: an object with ['log']"),
+    ],
+)
+def test_what_is_no_telemetry_is_said_once_with_what_to_do(content: bytes, reason: str, tmp_path: Path) -> None:
+    path = tmp_path / "traces"
+    path.write_bytes(content)
+    batch = read_all(path)
+    assert [fault.reason for fault in batch.faults] == [reason]
+
+
+@pytest.mark.parametrize("content", [b"", b"\n\n  \n", b"\xef\xbb\xbf", b"[]", b"{}", b"\n" * 100])
+def test_nothing_is_no_fault(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "traces"
+    path.write_bytes(content)
+    assert read_all(path) == Batch(skipped={"metrics": 0})
+
+
+def in_base64(document: Any) -> Any:
+    text = json.dumps(document)
+    for identity in (TRACE, *(f"{number:016x}" for number in (1, 2))):
+        text = text.replace(identity, base64.b64encode(bytes.fromhex(identity)).decode())
+    return json.loads(text)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"batches": in_base64(DOCUMENTS[0]["resourceSpans"] + DOCUMENTS[3]["resourceSpans"])},
+        {"trace": in_base64({"resourceSpans": DOCUMENTS[0]["resourceSpans"] + DOCUMENTS[3]["resourceSpans"]})},
+        {"result": {"resourceSpans": DOCUMENTS[0]["resourceSpans"] + DOCUMENTS[3]["resourceSpans"]}},
+    ],
+)
+def test_what_tempo_and_jaeger_answered_with_is_read(answer: Any, tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+    path.write_bytes(json.dumps(answer).encode())
+    batch = read_all(path)
+    assert [(span.trace_id, span.parent_id) for span in batch.spans] == [(TRACE, None), (TRACE, f"{1:016x}")]
+    assert batch.faults == ()
+
+
+def test_scopes_by_their_old_name_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "traces"
+    old = JSON[0].replace(b'"scopeSpans"', b'"instrumentationLibrarySpans"')
+    path.write_bytes(old.replace(b'"scope"', b'"instrumentationLibrary"'))
+    assert [span.origin.scope for span in read_all(path).spans] == [GENAI]
+
+
 def test_a_cut_last_record_is_reported_by_number(tmp_path: Path) -> None:
     path = tmp_path / "traces.binpb"
     path.write_bytes(lengths(*PROTOBUF)[:-5])
@@ -258,7 +375,7 @@ def test_without_zstandard_a_packed_file_says_what_to_install(monkeypatch: pytes
     path = tmp_path / "traces.zst"
     path.write_bytes(FRAMINGS["one zstd stream of JSON lines"])
     (fault,) = read_all(path).faults
-    assert fault.reason == framing.NO_ZSTD
+    assert fault.reason == unpacking.NO_ZSTD
 
 
 # -- protobuf --------------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ DEEPEST = 190
 
 _TOKENS = re.compile(r'"(?:[^"\\]|\\.)*\\?"?|[\[\]{}]', re.DOTALL)
 """A string, whole or cut off at the end, or a bracket."""
+_TOKENS_OF_BYTES = re.compile(_TOKENS.pattern.encode(), re.DOTALL)
 _FIRST_KEY = re.compile(r'\[(\{"\w{1,40}":)')
 """The beginning of a list of objects, up to the first value of the first."""
 _PLAIN = frozenset({str, int, bool, type(None)})
@@ -63,6 +64,25 @@ def parse_prefix(text: str) -> tuple[Json, int]:
         elif bracket in "]}":
             depth -= 1
     return value, depth
+
+
+def documents(text: bytes) -> list[tuple[int, bytes]]:
+    """The objects and lists that stand in a text one after the other, each with where it begins.
+
+    What stands before, between and after them is left out; the last one may be cut off.
+    """
+    found: list[tuple[int, bytes]] = []
+    depth = begun = 0
+    for match in _TOKENS_OF_BYTES.finditer(text):
+        bracket = match.group()
+        if bracket in (b"[", b"{"):
+            begun = begun if depth else match.start()
+            depth += 1
+        elif bracket in (b"]", b"}") and depth:
+            depth -= 1
+            if not depth:
+                found.append((begun, text[begun : match.end()]))
+    return [*found, (begun, text[begun:])] if depth else found
 
 
 def split_objects(text: str) -> list[str] | None:

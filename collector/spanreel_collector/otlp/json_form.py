@@ -35,6 +35,8 @@ _KINDS = {
     "SPAN_KIND_PRODUCER": 4,
     "SPAN_KIND_CONSUMER": 5,
 }
+_OLD_SCOPES = {"scopeSpans": "instrumentationLibrarySpans", "scopeLogs": "instrumentationLibraryLogs"}
+"""What the protocol called them before version 0.15."""
 _STATUS = {"STATUS_CODE_UNSET": 0, "STATUS_CODE_OK": 1, "STATUS_CODE_ERROR": 2}
 
 _T = TypeVar("_T")
@@ -68,10 +70,11 @@ def _entries(resources: list[Any], scopes: str, items: str) -> Iterator[tuple[An
     """Each item with the resource and scope it stands under."""
     for resource in resources:
         if isinstance(resource, dict):
-            for scope in _list(resource, scopes):
+            for scope in _list(resource, scopes) or _list(resource, _OLD_SCOPES[scopes]):
                 if isinstance(scope, dict):
+                    named = _get(scope, "scope") or _get(scope, "instrumentationLibrary")
                     for item in _list(scope, items):
-                        yield _get(resource, "resource"), _get(scope, "scope"), item
+                        yield _get(resource, "resource"), named, item
 
 
 def _read_all(

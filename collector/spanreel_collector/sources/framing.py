@@ -6,23 +6,20 @@ frame of either; one zstd stream of either of the first two), gzip around any of
 
 from __future__ import annotations
 
-import gzip
 import io
 import itertools
 import re
-import sys
-import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import IO, Any, Literal
 
+from spanreel_collector import json_text
 from spanreel_collector.sources.documents import is_json
+from spanreel_collector.sources.unpacking import GZIP, NO_ZSTD, ZSTD, Unpacked, packing_errors, zstd
 
 LARGEST = 512 * 1024 * 1024
 """Bytes of one export request that are read, unpacked; a larger one is left out."""
 
-_GZIP = b"\x1f\x8b"
-_ZSTD = b"\x28\xb5\x2f\xfd"
 _BOM = b"\xef\xbb\xbf"
 _RESOURCE = b"\x0a"
 """The first byte of an export request in protobuf: field 1, of a length."""
@@ -30,12 +27,17 @@ _OPENINGS = (b"{", b"[", b"[{")
 _JSON = re.compile(rb"\s*[\[{][\s\"{}\[\]]")
 """How JSON begins, after an empty line, whose end is the same byte."""
 _HEAD = 16
-_UNREADABLE: tuple[type[Exception], ...] = (OSError, EOFError, zlib.error)
-_LITTLE = io.DEFAULT_BUFFER_SIZE
-"""Of what is unpacked: where its end is missing, what was read ahead is lost with it."""
 PIECE = 1024 * 1024
 """Bytes that are read at a time."""
-NO_ZSTD = 'compressed with zstd, which needs a package more: pip install "spanreel[collector]"'
+_STRANGERS = {
+    b"PK\x03\x04": "a zip archive: unpack it first",
+    b"BZh": "compressed with bzip2: unpack it first",
+    b"\xfd7zXZ\0": "compressed with xz: unpack it first",
+    b"SQLite format 3": "a SQLite database, no telemetry in a file",
+    b"\xff\xfe": "text in UTF-16: write it anew in UTF-8",
+    b"\xfe\xff": "text in UTF-16: write it anew in UTF-8",
+}
+"""How files begin that are none of these, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,31 +54,42 @@ def read_records(stream: IO[bytes]) -> Iterator[Record]:
     """The records of a stream. What ends it early is a record with the problem."""
     number = 0
     try:
-        for record in _records(stream, PIECE):
+        for record in _records(stream, lambda: None):
             number = record.number
             yield record
-    except (*_UNREADABLE, *_zstd_errors()) as error:
-        yield Record(number + 1, b"", problem=f"cannot be read on: {error}")
+    except OSError as error:
+        yield Record(number + 1, b"", problem=_ended_early(str(error)))
     except ImportError:
         yield Record(number + 1, b"", problem=NO_ZSTD)
 
 
-def _records(stream: IO[bytes], ahead: int) -> Iterator[Record]:
-    """By the first bytes: packed as a whole, or lengths, or protobuf by itself, or lines; read so far ahead."""
+def _records(stream: IO[bytes], problem: Callable[[], str | None]) -> Iterator[Record]:
+    """By the first bytes: packed as a whole, or lengths, or protobuf by itself, or lines.
+
+    ``problem`` says, at the end, why the stream ended before its time.
+    """
     begun = _Begun(stream)
-    head, whole = begun.head, io.BufferedReader(begun, ahead)
-    if head.startswith(_GZIP):
-        with gzip.GzipFile(fileobj=whole) as unpacked:
-            yield from _records(unpacked, _LITTLE)  # type: ignore[arg-type] # read is all that is asked of it
-    elif head.startswith(_ZSTD):
-        yield from _records(_zstd().stream_reader(whole, read_across_frames=True), _LITTLE)
-    elif head[4:8] == _ZSTD or (head[:1] == b"\0" and head[4:5] == _RESOURCE):
-        yield from _lengths(whole)
-    elif head.startswith(_RESOURCE) and not _JSON.match(head):
+    head, whole = begun.head, io.BufferedReader(begun, PIECE)
+    packed = next((kind for kind in (GZIP, ZSTD) if head.startswith(kind)), None)
+    stranger = next((reason for opening, reason in _STRANGERS.items() if head.startswith(opening)), None)
+    if packed is not None:
+        unpacked = Unpacked(whole, packed)
+        yield from _records(unpacked, lambda: unpacked.problem or problem())  # type: ignore[arg-type] # it only reads
+    elif stranger is not None:
+        yield Record(1, b"", problem=stranger)
+    elif head[4:8] == ZSTD or (head[:1] == b"\0" and head[4:5] == _RESOURCE):
+        yield from _lengths(whole, problem)
+    elif head.startswith(_RESOURCE) and head.strip() and not _JSON.match(head):
         data = whole.read(LARGEST + 1)
-        yield Record(1, data, "protobuf") if len(data) <= LARGEST else Record(1, b"", problem=_too_large(len(data)))
+        too_large = _too_large(len(data)) if len(data) > LARGEST else None
+        early = problem()
+        yield Record(1, b"" if too_large else data, "protobuf", too_large or (_ended_early(early) if early else None))
     else:
-        yield from _documents(_lines(whole))
+        yield from _documents(_lines(whole, problem))
+
+
+def _ended_early(why: str) -> str:
+    return f"cannot be read on: {why}"
 
 
 class _Begun(io.RawIOBase):
@@ -99,25 +112,16 @@ class _Begun(io.RawIOBase):
         return len(data)
 
 
-def _zstd() -> Any:
-    import zstandard  # noqa: PLC0415 - of the extra "collector", and only where a file needs it
-
-    return zstandard.ZstdDecompressor()
-
-
-def _zstd_errors() -> tuple[type[Exception], ...]:
-    module = sys.modules.get("zstandard")
-    return () if module is None else (module.ZstdError,)
-
-
 # -- lengths ---------------------------------------------------------------------------------------------------------
 
 
-def _lengths(stream: IO[bytes]) -> Iterator[Record]:
+def _lengths(stream: IO[bytes], problem: Callable[[], str | None]) -> Iterator[Record]:
     """Each record after its length, in four bytes, the greatest first; it may be a zstd frame of its own."""
     for number in itertools.count(1):
         header = stream.read(4)
         if not header:
+            if early := problem():
+                yield Record(number, b"", problem=_ended_early(early))
             return
         length = int.from_bytes(header, "big")
         if len(header) == 4 and length > LARGEST:
@@ -132,10 +136,10 @@ def _lengths(stream: IO[bytes]) -> Iterator[Record]:
 
 
 def _unpacked(number: int, data: bytes) -> Record:
-    if data.startswith(_ZSTD):
+    if data.startswith(ZSTD):
         try:
             data = _unpack_frame(data)
-        except _zstd_errors() as error:
+        except packing_errors() as error:
             return Record(number, b"", problem=f"not a whole zstd frame: {error}")
         except ValueError as error:
             return Record(number, b"", problem=str(error))
@@ -144,7 +148,7 @@ def _unpacked(number: int, data: bytes) -> Record:
 
 def _unpack_frame(data: bytes) -> bytes:
     pieces, total = [], 0
-    with _zstd().stream_reader(data) as reader:
+    with zstd().stream_reader(data) as reader:
         while piece := reader.read(PIECE):
             pieces.append(piece)
             total += len(piece)
@@ -160,10 +164,14 @@ def _too_large(size: int) -> str:
 # -- lines -----------------------------------------------------------------------------------------------------------
 
 
-def _lines(stream: IO[bytes]) -> Iterator[Record]:
+def _lines(stream: IO[bytes], problem: Callable[[], str | None]) -> Iterator[Record]:
     """The lines that are not blank, without what ends them."""
     for number in itertools.count(1):
         line = stream.readline(LARGEST + 1)
+        early = None if line.endswith(b"\n") else problem()
+        if early and not is_json(line):
+            yield Record(number, b"", problem=_ended_early(early))
+            return
         if not line:
             return
         if len(line) > LARGEST and not line.endswith(b"\n"):
@@ -172,10 +180,13 @@ def _lines(stream: IO[bytes]) -> Iterator[Record]:
             yield Record(number, b"", problem=_too_large(len(line)))
         elif text := line.strip().removeprefix(_BOM):
             yield Record(number, text)
+        if early:
+            yield Record(number + 1, b"", problem=_ended_early(early))
+            return
 
 
 def _documents(lines: Iterator[Record]) -> Iterator[Record]:
-    """Each line is a document, or all of them are one, where it is printed for people.
+    """Each line is a document, or several are one, where it is printed for people.
 
     Such a file begins with a line that holds an opening bracket and nothing else.
     """
@@ -191,9 +202,21 @@ def _documents(lines: Iterator[Record]) -> Iterator[Record]:
             if size > LARGEST:
                 break
         else:
-            whole = b"\n".join(line.data for line in taken)
+            whole = b"\n".join(line.data for line in taken if line.problem is None)
             if is_json(whole):
                 yield Record(first.number, whole)
-                return
+            else:
+                yield from _printed(whole, first.number)
+            yield from (line for line in taken if line.problem is not None)
+            return
     yield from taken
     yield from lines
+
+
+def _printed(text: bytes, first: int) -> Iterator[Record]:
+    """Documents that are printed for people, one after the other; each has the number of the line it begins in.
+
+    Blank lines, which are gone, are not counted.
+    """
+    for offset, document in json_text.documents(text):
+        yield Record(first + text.count(b"\n", 0, offset), document)
