@@ -252,6 +252,90 @@ def test_what_cannot_be_is_refused_before_anything_runs(value: dict[str, Any], p
         parse_changes(value, "changes")
 
 
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ({"overrides": [{"settings": {"temperature": 3}}]}, "less than or equal to 2, not 3"),
+        ({"overrides": [{"settings": {"temperature": "hot"}}]}, "a number is expected, not 'hot'"),
+        ({"overrides": [{"settings": {"max_tokens": True}}]}, "a whole number is expected, not True"),
+        ({"overrides": [{"settings": {"warmth": 1}}]}, "warmth: unknown; known here: frequency_penalty, "),
+        ({"overrides": {"model": "v2"}}, "overrides: a list is expected, not {'model': 'v2'}"),
+        ({"overrides": [{"tools": [{"description": "x"}]}]}, r"overrides.0.tools.0.name: it is missing"),
+        ({"whatever": 1}, "whatever: unknown; known here: edits, freeze, "),
+        ({"pace": "yes"}, "pace: true or false is expected, not 'yes'"),
+        ({"volatile": [{"at": []}]}, r"volatile.0.at: a list that is not empty is expected, not \[\]$"),
+        ({"volatile": [{"at": ["x"]}]}, r"volatile.0.at.0: 'x' is no JSON pointer[^;]*$"),
+        ([], r"a table \(an object\) is expected, not \[\]"),
+        ({"tool_policy": {"default": {"on_miss": "fail"}}}, "type is missing: one of history, static, passthrough"),
+        ({"tool_policy": {"default": {"type": "guess"}}}, "type 'guess' is none of history, static, passthrough"),
+        ({"tool_policy": {"default": {"type": "llm", "model": "m"}}}, "answer with type 'history', or 'static'"),
+        (
+            {"tool_policy": {"tools": {"t": {"type": "static", "case": []}}}},
+            "unknown; known here: cases, on_miss, type",
+        ),
+    ],
+)
+def test_a_refusal_says_what_stands_there_and_what_may(value: Any, said: str) -> None:
+    with pytest.raises(ReplayRefused, match=said):
+        parse_changes(value, "changes")
+
+
+def test_a_replay_as_kitaru_is_asked_for_one_is_read() -> None:
+    asked: dict[str, Any] = {
+        "baseline_session_id": "0b9c",
+        "agent_version_id": None,
+        "override": {
+            "model": {"old": "new", "other": "newer"},
+            "system_prompt": "Be brief.",
+            "prompt": "Go on.",
+            "model_params": {"temperature": 0, "topP": 0.5, "maxOutputTokens": 7, "stopSequences": ["x"]},
+        },
+        "tool_policy": {"default": {"type": "history", "scope": "baseline", "on_miss": "fail"}},
+        "evaluators": [],
+        "baseline_evaluation_mode": "none",
+    }
+    settings = {"temperature": 0, "top_p": 0.5, "max_tokens": 7, "stop_sequences": ["x"]}
+    assert parse_changes(asked, "kitaru.json") == parse_changes(
+        {
+            "input": "Go on.",
+            "overrides": [
+                {"instructions": "Be brief.", "settings": settings},
+                {"of_model": "old", "model": "new"},
+                {"of_model": "other", "model": "newer"},
+            ],
+        },
+        "ours",
+    )
+    assert parse_changes({"override": {"model": "new"}}, "x").overrides[0].model == "new"
+    refused: list[Any] = [{"override": {"temperature": 1}}, {"override": [1]}, {"override": {}, "evaluators": [{}]}]
+    for wrong in refused:
+        with pytest.raises(ReplayRefused, match=r"kitaru\.json: (override|evaluators): "):
+            parse_changes(wrong, "kitaru.json")
+
+
+def test_only_models_that_may_be_asked_are_asked_live(tmp_path: Path) -> None:
+    session = recorded(hand_written, tmp_path)
+    changes = {"models": ["cheap-*"], "overrides": [{"model": "dear"}]}
+    with pytest.raises(ReplayRefused, match="'dear' may not be asked live; `models` allows: cheap-"):
+        spanreel.replay(session, changes=changes).__enter__()
+    scene = Scene(POLLS, [status])
+    report = play(session, hand_written, scene, {"models": ["cheap-*"], "from_turn": 1})
+    assert scene.asked == []
+    assert report.verdict is Verdict.FAIL
+    assert "may not be asked live: `models` allows others than 'gpt-5'" in report.reasons[0]
+
+
+def test_an_override_of_a_model_that_was_not_asked_and_two_edits_of_a_call_are_refused(tmp_path: Path) -> None:
+    session = recorded(hand_written, tmp_path)
+    call = next(session.roots()[0].model_calls()).id
+    for changes, said in (
+        ({"overrides": [{"of_model": "gtp-5", "model": "v2"}]}, "no model 'gtp-5' was recorded at root; known: gpt-5"),
+        ({"edits": [{"call": call, "value": "a"}, {"call": call, "value": "b"}]}, "is edited more than once"),
+    ):
+        with pytest.raises(ReplayRefused, match=said):
+            spanreel.replay(session, changes=changes).__enter__()
+
+
 def test_what_was_not_recorded_cannot_be_changed(tmp_path: Path) -> None:
     session = recorded(hand_written, tmp_path)
     for changes, said in (

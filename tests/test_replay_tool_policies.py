@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import spanreel
-from kinds import Kind, Scene, calls, record, script
+from kinds import Kind, Scene, calls, hand_written, record, script
 from spanreel.errors import ReplayRefused
 from spanreel.replay.change_files import parse_changes
 from spanreel.replay.tool_policies import NormalForm, ToolPolicies, choose, normalised
@@ -244,3 +244,21 @@ def test_a_normal_form_ignores_reorders_and_strips_by_pointers() -> None:
     other = {"id": 2, "items": [{"at": 2, "n": 1}], "tags": ["a", "b"], "q": "x"}
     assert normalised(form, one) == normalised(form, other)
     assert normalised(form, one) != normalised(form, {**other, "items": []})
+
+
+def test_a_policy_that_fits_nothing_that_was_recorded_is_told(tmp_path: Path) -> None:
+    session = recorded(hand_written, tmp_path)
+    changes = {
+        "tool_policy": {
+            "default": {"type": "history", "scope": "agent"},
+            "tools": {"refnud": {"type": "passthrough"}, "no_*": {"type": "history"}},
+        }
+    }
+    with spanreel.replay(session, changes=changes, check=False) as playing:
+        pass
+    assert playing.report is not None
+    assert playing.report.notes == (
+        "no tool 'no_*' was recorded, for which there is a policy",
+        "no tool 'refnud' was recorded, for which there is a policy",
+        "tool_policy.sessions names no file, so that history is looked for in this session alone",
+    )

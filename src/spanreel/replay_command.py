@@ -162,6 +162,9 @@ def replay_files(options: argparse.Namespace, sources: Sequence[str]) -> int:
 
 def _complaints(options: argparse.Namespace, several: bool) -> Iterator[str]:
     """What is wrong with arguments taken together, the first being worth saying."""
+    from spanreel.errors import ReplayRefused
+    from spanreel.replay.gate import checked_allow
+
     by_entry = bool(options.entry)
     if several and not by_entry:
         yield "several sessions need --entry module:function; a command comes after --; see spanreel replay --help"
@@ -171,10 +174,10 @@ def _complaints(options: argparse.Namespace, several: bool) -> Iterator[str]:
         yield "--entry calls the function itself: leave out either it or the command after --"
     if by_entry and not all(options.entry.partition(":")):
         yield f"--entry {options.entry!r} is not of the form module:function"
-    for address in options.allow:
-        host, _, port = address.rpartition(":")
-        if not host or not (port.isdecimal() or (host in ("program", "unix") and port)):
-            yield f"--allow {address!r} is not of the form host:port, unix:path or program:name"
+    try:
+        checked_allow(options.allow)
+    except ReplayRefused as refused:
+        yield f"--{refused}"
     if options.calibrate and not by_entry:
         yield "--calibrate needs --entry module:function"
     if several and (options.plan or options.command or options.calibrate):

@@ -29,6 +29,9 @@ def send_live(
     role.turns += read.operation.opens_turn
     if sent is not None:
         role.asked += 1
+        if not play.changes.may_ask(sent.model):
+            missed = Event(Happening.MISSED, Subject.MODEL, role.path, sent.model, role.asked, role.recorded_id)
+            play.miss(run, replace(missed, reason="not_allowed"))
         role.live_model = sent.model
         play.ledger.tell(Event(Happening.LIVE, Subject.MODEL, role.path, sent.model, role.asked, role.recorded_id))
     return sent

@@ -12,7 +12,9 @@ from pydantic import ValidationError
 
 from spanreel.errors import ReplayRefused
 from spanreel.model import Json
+from spanreel.replay.change_faults import faults, shown
 from spanreel.replay.changes import Changes, Settings
+from spanreel.replay.kitaru_changes import from_kitaru, is_kitaru
 
 
 def read_changes(path: str | Path) -> Changes:
@@ -35,11 +37,12 @@ def parse_changes(value: Any, source: str) -> Changes:
     Raises:
         ReplayRefused: it asks for what cannot be.
     """
+    if not isinstance(value, Mapping):
+        raise ReplayRefused(f"{source}: a table (an object) is expected, not {shown(value)}")
     try:
-        return Changes.model_validate(value)
+        return Changes.model_validate(from_kitaru(value, source) if is_kitaru(value) else dict(value))
     except ValidationError as error:
-        found = [f"{'.'.join(map(str, one['loc'])) or 'all of it'}: {one['msg']}" for one in error.errors()]
-        raise ReplayRefused(f"{source}: {'; '.join(found)}") from error
+        raise ReplayRefused(f"{source}: {'; '.join(faults(error, Changes))}") from error
 
 
 def from_options(options: Mapping[str, Any]) -> Changes:

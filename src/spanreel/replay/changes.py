@@ -31,6 +31,7 @@ ROOT: Final = "root"
 
 _Text = Annotated[str, StringConstraints(min_length=1, strict=True)]
 _Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+_Switch = Annotated[bool, Field(strict=True)]
 _Count = Annotated[int, Field(strict=True, ge=1)]
 
 
@@ -62,7 +63,7 @@ class Settings(_Frozen):
     stop_sequences: tuple[_Text, ...] | None = None
     reasoning_effort: _Text | None = None
     tool_choice: JsonValue = None
-    parallel_tool_calls: Annotated[bool, Field(strict=True)] | None = None
+    parallel_tool_calls: _Switch | None = None
     response_format: dict[str, JsonValue] | None = None
 
     @property
@@ -129,6 +130,7 @@ class Changes(_Frozen):
     """All that a replay changes. ``from_turn``: from this turn of each root run on (0 is the first) the model is live.
 
     Where it is given, the overrides count from there on only.
+    ``models`` are globs of those that may be asked live, where not all may.
     ``input`` takes the place of the recorded input of the first root run. ``pace``: streams take the time they took.
     ``map_ids``: ids that are made anew stand for the recorded ones. ``recovered``: every tool crosses a point of ours,
     and those that nothing recorded are answered with what the model was told of them. ``prices`` are by the model's
@@ -139,17 +141,22 @@ class Changes(_Frozen):
     overrides: tuple[Override, ...] = ()
     edits: tuple[Edit, ...] = ()
     from_turn: Annotated[int, Field(strict=True, ge=0)] | None = None
+    models: tuple[_Text, ...] | None = None
     input: str | None = None
-    pace: bool = False
-    freeze: bool = False
-    recovered: bool = False
-    map_ids: bool = False
+    pace: _Switch = False
+    freeze: _Switch = False
+    recovered: _Switch = False
+    map_ids: _Switch = False
     volatile: tuple[Volatile, ...] = ()
     tool_policy: ToolPolicies = ToolPolicies()
     prices: dict[str, Price] = {}
 
     def __bool__(self) -> bool:
         return self != Changes()
+
+    def may_ask(self, model: str | None) -> bool:
+        """Whether this model may be asked live."""
+        return self.models is None or any(fnmatch.fnmatchcase(model or "", glob) for glob in self.models)
 
     @property
     def touches_models(self) -> bool:

@@ -189,6 +189,7 @@ def _describe_miss(event: Event) -> str:
         return f"{place} diverged at {_place(event)}: {contrast(event.difference)}{nearest}"
     sentences = {
         "forbidden": "may not run: it changes something in the world, and no policy names it with side_effects = true",
+        "not_allowed": f"may not be asked live: `models` allows others than {event.name!r}",
         "no_case": "fits none of the policy's cases",
         "exhausted": f"is made once more than it was recorded; {event.nearest} is used already",
         "too_early": f"was recorded as {event.nearest}, after calls that have not been made yet",

@@ -14,7 +14,7 @@ from types import FrameType
 from typing import Final, NoReturn
 
 from spanreel import playing
-from spanreel.errors import ReplayStop
+from spanreel.errors import ReplayRefused, ReplayStop
 from spanreel.point import Player
 from spanreel.replay import children
 from spanreel.replay.asking import frames_of_call, place_of
@@ -43,6 +43,20 @@ _allowed: dict[int, frozenset[Address]] = {}
 _programs: dict[int, frozenset[str]] = {}
 _process = os.getpid()
 _asking = threading.local()
+
+
+def checked_allow(allow: Sequence[str]) -> tuple[str, ...]:
+    """What is allowed, each ``host:port``, ``unix:path`` or ``program:name``.
+
+    Raises:
+        ReplayRefused: one is none of these.
+    """
+    for one in allow:
+        host, _, rest = str(one).rpartition(":")
+        named = str(one).startswith((UNIX, f"{PROGRAM}:")) and rest
+        if not named and not (host and rest.isdecimal() and int(rest) < 65536):
+            raise ReplayRefused(f"allow {one!r} is not of the form host:port, unix:path or program:name")
+    return tuple(allow)
 
 
 def let(player: Player, allow: Sequence[str]) -> None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import fnmatch
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 from spanreel.draws import can_stop_the_clock
 from spanreel.errors import ReplayRefused, SessionError
 from spanreel.replay.answering_tools import RUNNING
-from spanreel.replay.changes import ROOT, Changes
+from spanreel.replay.changes import ROOT, Changes, Override
 from spanreel.replay.naming import name_of
 from spanreel.replay.recording import Recording
 from spanreel.replay.recovered import ran_unseen
 from spanreel.replay.served import fetch, is_served
 from spanreel.replay.slots import ModelSlot, Slot
+from spanreel.replay.tool_policies import History
 from spanreel.session import CANON, Run, Session, load_sessions, read_session
 
 SHOWN = 5
@@ -105,6 +108,9 @@ def _check_changes(changes: Changes, slots: Sequence[Slot]) -> None:
     if changes.freeze and not can_stop_the_clock():
         raise ReplayRefused("the clock cannot be frozen without time-machine: pip install 'spanreel[freeze]'")
     calls = {slot.call.id: slot for slot in slots}
+    twice = [call for call, number in Counter(edit.call for edit in changes.edits).items() if number > 1]
+    if twice:
+        raise ReplayRefused(f"the answer of {twice[0]!r} is edited more than once; leave one of the edits")
     for edit in changes.edits:
         slot = calls.get(edit.call)
         if slot is None:
@@ -119,6 +125,18 @@ def _check_changes(changes: Changes, slots: Sequence[Slot]) -> None:
             raise ReplayRefused(
                 f"no agent {override.agent!r} was recorded, whose requests could change; known: {known}"
             )
+        _check_models(changes, override, slots)
+
+
+def _check_models(changes: Changes, override: Override, slots: Sequence[Slot]) -> None:
+    """Whether the model that an override is meant for was asked, and the one that it names may be."""
+    asked = {slot.call.model for slot in slots if isinstance(slot, ModelSlot) and slot.run.path == override.agent}
+    known = ", ".join(sorted(filter(None, asked)))
+    if override.of_model is not None and asked and override.of_model not in asked:
+        raise ReplayRefused(f"no model {override.of_model!r} was recorded at {override.agent}; known: {known}")
+    if override.model is not None and not changes.may_ask(override.model):
+        allowed = ", ".join(changes.models or ())
+        raise ReplayRefused(f"the model {override.model!r} may not be asked live; `models` allows: {allowed}")
 
 
 def _check_fork(changes: Changes, slots: Sequence[Slot]) -> None:
@@ -139,6 +157,22 @@ def doubts(session: Session, run: Run | None) -> list[str]:
     ]
     notes = [f"never matched, since the recording has lost what was asked: {_few(lost)}"] if lost else []
     return [*notes, f"never served, since the recording has lost the answer: {_few(unserved)}"] if unserved else notes
+
+
+def idle_policies(changes: Changes, session: Session) -> list[str]:
+    """What of the tool policies can have no effect on what was recorded, as a slip of the pen has none."""
+    policies = changes.tool_policy
+    names = {call.name for run in session.runs for call in run.tool_calls()} | {
+        str(tool.get("name")) for tool in session.tools
+    }
+    idle = [glob for glob in policies.tools if not fnmatch.filter(names, glob)]
+    idle += [rule.tool for rule in policies.rules if not fnmatch.filter(names, rule.tool)]
+    said = [f"no tool {glob!r} was recorded, for which there is a policy" for glob in dict.fromkeys(idle)]
+    given = (policies.default, *policies.tools.values(), *(rule.policy for rule in policies.rules))
+    wide = any(isinstance(one, History) and one.scope != "baseline" for one in given)
+    if wide and not policies.sessions:
+        said.append("tool_policy.sessions names no file, so that history is looked for in this session alone")
+    return said
 
 
 def _few(names: Sequence[str]) -> str:

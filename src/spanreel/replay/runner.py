@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from spanreel import playing
-from spanreel.errors import ReplayFailed, ReplayStop
+from spanreel.errors import ReplayFailed, ReplayRefused, ReplayStop
 from spanreel.model import Json
 from spanreel.policy import Policy
 from spanreel.policy_file import find_policy
@@ -15,9 +15,10 @@ from spanreel.replay import children, stage
 from spanreel.replay.change_files import parse_changes, read_changes
 from spanreel.replay.changes import Changes
 from spanreel.replay.events import Event, Happening, Subject
+from spanreel.replay.gate import checked_allow
 from spanreel.replay.placeholders import placeholders_of
 from spanreel.replay.player import SessionPlayer
-from spanreel.replay.preflight import check, doubts, find_run, find_session
+from spanreel.replay.preflight import check, doubts, find_run, find_session, idle_policies
 from spanreel.replay.recorded_input import recorded_arguments, recorded_input
 from spanreel.replay.recovered import with_recovered
 from spanreel.replay.report import to_text
@@ -54,22 +55,24 @@ class replay:  # noqa: N801 - used in `with`, where functions' names are expecte
         self,
         session: Session | str | Path,
         *,
-        run: str | None = None,
+        run: str | int | None = None,
         changes: Changes | Mapping[str, Json] | str | Path | None = None,
         check: bool = True,
-        allow: Sequence[str] = (),
+        allow: Sequence[str] | str = (),
         serve_redacted: bool | None = None,
         redaction: Policy | str | None = None,
         on_event: Callable[[Event], None] | None = None,
     ) -> None:
         if isinstance(session, str) and run is None:
             session, run = split_address(session)
+        if not isinstance(session, (Session, str, os.PathLike)):
+            raise ReplayRefused(f"a replay takes a session, or the path or URL of one, not {session!r}")
         self.changes = _changes(changes)
         self.session = with_recovered(find_session(session), self.changes)
-        self.run = find_run(self.session, run)
+        self.run = find_run(self.session, None if run is None else str(run))
         self.report: Report | None = None
         self._check = check
-        self._allow = tuple(allow)
+        self._allow = checked_allow([allow] if isinstance(allow, str) else allow)
         self._serve_redacted = bool(os.environ.get(REPLAY_SERVE_REDACTED)) if serve_redacted is None else serve_redacted
         self._policy = find_policy(redaction) if isinstance(redaction, str) else redaction
         self._on_event = on_event
@@ -116,7 +119,8 @@ class replay:  # noqa: N801 - used in `with`, where functions' names are expecte
         player.log(Event(Happening.STARTED, Subject.REPLAY))
         for change in self.changes.describe():
             player.log(Event(Happening.CHANGED, Subject.REPLAY, detail=change))
-        for note in (*placeholders.notes, *doubts(self.session, self.run)):
+        idle = idle_policies(self.changes, self.session)
+        for note in (*placeholders.notes, *doubts(self.session, self.run), *idle):
             player.note(note)
         return self
 
@@ -145,7 +149,7 @@ class replay:  # noqa: N801 - used in `with`, where functions' names are expecte
 def _changes(given: Changes | Mapping[str, Json] | str | Path | None) -> Changes:
     if given is None or isinstance(given, Changes):
         return given or Changes()
-    return read_changes(given) if isinstance(given, (str, Path)) else parse_changes(dict(given), "changes")
+    return read_changes(given) if isinstance(given, (str, Path)) else parse_changes(given, "changes")
 
 
 def only_stops(error: BaseException) -> bool:
