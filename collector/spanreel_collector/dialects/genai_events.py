@@ -9,7 +9,7 @@ from spanreel.conventions import INPUT_MESSAGES, OUTPUT_MESSAGES
 from spanreel.model import Json, Message
 from spanreel.protocols import media
 from spanreel_collector.dialects import values
-from spanreel_collector.dialects.content import gemini
+from spanreel_collector.dialects.content import bedrock, gemini
 from spanreel_collector.dialects.content import messages as content
 from spanreel_collector.span import Attributes, RawSpan
 
@@ -57,13 +57,23 @@ def read_records(told: Iterable[tuple[str, dict[str, Any]]]) -> tuple[list[Messa
     outputs: list[Message] = []
     for name, body in told:
         if name in _OLD_ROLES:
-            inputs.append(_old_message(_OLD_ROLES[name], body))
+            message = _old_message(_OLD_ROLES[name], body)
+            if not _is_told(message, inputs):
+                inputs.append(message)
         elif name == _OLD_CHOICE:
             outputs.append(_old_choice(body))
         elif name in _OLDEST:
             found = content.read_messages(values.decode(body.get(_OLDEST[name]))[0])
             (inputs if name == "gen_ai.content.prompt" else outputs).extend(found)
     return inputs, outputs
+
+
+def _is_told(message: Message, before: list[Message]) -> bool:
+    """Whether these are the tools' answers that stand before: botocore's users repeat them."""
+    if message["role"] != "tool" or not any(part.get("id") for part in message["parts"]):
+        return False
+    told = [part.get("id") for one in before if one["role"] == "tool" for part in one["parts"]]
+    return all(part.get("id") in told for part in message["parts"])
 
 
 def _records(span: RawSpan) -> list[tuple[str, Attributes, dict[str, Any]]]:
@@ -86,14 +96,17 @@ def _old_message(role: str, body: dict[str, Any]) -> Message:
     name = {"name": body["name"]} if role != "tool" and isinstance(body.get("name"), str) else {}
     if role == "tool":
         part: dict[str, Json] = {"type": "tool_call_response", "id": body.get("id") or body.get("tool_call_id")}
-        return {"role": role, "parts": [{**part, "response": body["content"]} if "content" in body else part]}
+        told = {"response": bedrock.read_result(body["content"])} if "content" in body else {}
+        return {"role": role, "parts": [{**part, **told}]}
     parts = _parts(body.get("content"))
-    calls = body.get("tool_calls")
+    if parts and all(part["type"] == "tool_call_response" for part in parts):
+        return {"role": "tool", "parts": parts}
+    calls, named = body.get("tool_calls"), [part["id"] for part in parts if part["type"] == "tool_call" and part["id"]]
     for call in calls if isinstance(calls, list) else []:
         function = call.get("function") if isinstance(call, dict) else None
-        if isinstance(function, dict):
-            told = {"arguments": values.arguments(function["arguments"])} if "arguments" in function else {}
-            parts.append({"type": "tool_call", "id": call.get("id"), "name": function.get("name"), **told})
+        if isinstance(function, dict) and call.get("id") not in named:
+            given = {"arguments": values.arguments(function["arguments"])} if "arguments" in function else {}
+            parts.append({"type": "tool_call", "id": call.get("id"), "name": function.get("name"), **given})
     return {"role": role, "parts": parts, **name}
 
 
@@ -109,6 +122,8 @@ def _old_choice(body: dict[str, Any]) -> Message:
 
 def _parts(said: Json) -> list[dict[str, Json]]:
     """The parts of an old event's content: text, typed blocks, or parts that say their kind."""
+    if isinstance(said, list) and said and bedrock.is_blocks(said) and not any("type" in block for block in said):
+        return bedrock.read_parts(said)
     parts: list[dict[str, Json]] = []
     for item in said if isinstance(said, list) else [said]:
         if isinstance(item, dict) and isinstance(item.get("kind"), str):

@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import replace
 
 from spanreel.model import Fidelity, Json, Message, ModelRecord, ToolRecord
-from spanreel_collector.sessions.continuing import completed, lacks_calls
+from spanreel_collector.sessions.continuing import completed, may_be_partial
 from spanreel_collector.sessions.requests import join, read_requests
 from spanreel_collector.trace import Forest, Placed, Trace
 
@@ -37,8 +37,8 @@ def chain_deltas(trace: Trace) -> Trace:
 
 
 def complete_answers(trace: Trace) -> Trace:
-    """An answer of which nothing is told, or its words alone, is told by the next request, which repeats it."""
-    if not any(_lacks_calls(placed) for placed in trace):
+    """An answer of which nothing is told, words alone or calls alone, is told by the next request, which repeats it."""
+    if not any(_may_be_partial(placed) for placed in trace):
         return trace
     forest = Forest(trace)
     before: dict[str | None, Placed] = {}
@@ -48,14 +48,14 @@ def complete_answers(trace: Trace) -> Trace:
             continue
         holder = _holder(forest, placed)
         known = before.get(holder)
-        if known is not None and isinstance(known.record, ModelRecord) and _lacks_calls(known):
+        if known is not None and isinstance(known.record, ModelRecord) and _may_be_partial(known):
             whole[known.id] = replace(known, record=completed(known.record, placed.record))
         before[holder] = placed
     return tuple(whole.get(placed.id, placed) for placed in trace)
 
 
-def _lacks_calls(placed: Placed) -> bool:
-    return isinstance(placed.record, ModelRecord) and lacks_calls(placed.record)
+def _may_be_partial(placed: Placed) -> bool:
+    return isinstance(placed.record, ModelRecord) and may_be_partial(placed.record)
 
 
 def _holder(forest: Forest, placed: Placed) -> str | None:

@@ -78,7 +78,7 @@ def write_tool_call(placed: Placed, request: Asked | None, models: list[Placed])
     assert isinstance(record, ToolRecord)
     fidelity = dict(record.fidelity)
     arguments, result = record.arguments, record.result
-    if request is not None and fidelity.get("arguments") is Fidelity.ABSENT:
+    if request is not None and request.arguments is not None and fidelity.get("arguments") is Fidelity.ABSENT:
         arguments, fidelity["arguments"] = request.arguments, Fidelity.RECONSTRUCTED
     state = fidelity.get("result")
     # What another recorder lost on the tool's span may stand whole in what the model was told.
@@ -169,7 +169,7 @@ def recover_tool_call(model_call: str, request: Asked, answer: Json) -> ToolCall
         requested_by=RequestedBy(model_call=model_call, position=request.position) if request.model >= 0 else None,
         executed=False,
         fidelity={
-            "arguments": Fidelity.RECONSTRUCTED,
+            "arguments": Fidelity.RECONSTRUCTED if request.arguments is not None else Fidelity.ABSENT,
             "result": Fidelity.RECONSTRUCTED if known else Fidelity.ABSENT,
         },
     )

@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from spanreel.model import Answer, Fidelity, Message, ModelRecord, Status
+from spanreel.model import Answer, Fidelity, ModelRecord, Status
 from spanreel_collector.sessions.requests import calls_before
 
 
-def lacks_calls(record: ModelRecord) -> bool:
-    """Whether the answer may have asked for tools without that being told: it is not told, or its words alone are."""
-    if record.call_id is not None or record.status is not Status.OK:
+def may_be_partial(record: ModelRecord) -> bool:
+    """Whether more may have been answered than is told: nothing is, or words alone, or calls alone."""
+    if record.call_id is not None or record.status is not Status.OK or not record.request.messages:
         return False
     messages = record.answer.messages if record.answer else ()
-    return bool(record.request.messages) and len(messages) < 2 and not any(map(_asks, messages))
+    kinds = {part.get("type") == "tool_call" for message in messages for part in message.get("parts", ())}
+    return len(messages) < 2 and len(kinds) < 2
 
 
 def completed(record: ModelRecord, later: ModelRecord) -> ModelRecord:
     """The call with the answer as the one after it repeats it; as it is where that repeats another, or nothing new."""
     asked, said = record.request.messages, next(iter(record.answer.messages if record.answer else ()), {})
     repeated = later.request.messages[len(asked)] if len(later.request.messages) > len(asked) else {}
-    words = [part for part in repeated.get("parts", ()) if part.get("type") != "tool_call"]
     if not asked or later.request.messages[: len(asked)] != asked or repeated.get("role") != "assistant":
         return record
-    if said.get("parts") and (not _asks(repeated) or words != said["parts"]):
+    told, whole = said.get("parts", []), repeated.get("parts", [])
+    if len(whole) <= len(told) or [part for part in whole if part in told] != told:
         return record
-    whole = {"role": "assistant", **said, "parts": repeated.get("parts", [])}
-    answer = replace(record.answer or Answer(), messages=(whole,))
+    answer = replace(record.answer or Answer(), messages=({"role": "assistant", **said, "parts": whole},))
     return replace(record, answer=answer, fidelity={**record.fidelity, "output": Fidelity.RECONSTRUCTED})
 
 
@@ -44,7 +44,3 @@ def chained(record: ModelRecord, before: ModelRecord) -> ModelRecord:
     new = tuple(one for one in record.request.messages if one["role"] != "system" or one not in earlier)
     request = replace(record.request, messages=(*earlier, *new))
     return replace(record, request=request, fidelity={**record.fidelity, "input": Fidelity.RECONSTRUCTED})
-
-
-def _asks(message: Message) -> bool:
-    return any(part.get("type") == "tool_call" for part in message.get("parts", ()))

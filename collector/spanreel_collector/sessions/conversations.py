@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 from spanreel import conventions as names
 from spanreel.model import Answer, Json, Message, ModelRecord, Record, Status
 from spanreel_collector import json_text
-from spanreel_collector.sessions.continuing import chained, completed, goes_on_from, lacks_calls
+from spanreel_collector.sessions.continuing import chained, completed, goes_on_from, may_be_partial
 from spanreel_collector.sessions.drafts import Draft
 from spanreel_collector.sessions.facts import merge_sessions
 from spanreel_collector.sessions.requests import calls_before, calls_of
@@ -127,9 +127,9 @@ def _complete(run: Draft, more: Draft) -> None:
     last, after = run.models[-1], more.models[0].record
     if not isinstance(after, ModelRecord) or not isinstance(last.record, ModelRecord):
         return
-    if lacks_calls(last.record):
+    if may_be_partial(last.record):
         run.models[-1] = replace(last, record=completed(last.record, after))
-    elif after.protocol is None and calls_before(after):
+    if after.protocol is None and calls_before(after):
         more.models[0] = replace(more.models[0], record=chained(after, last.record))
 
 
@@ -152,7 +152,8 @@ def _heads(placed: Placed) -> tuple[list[str], list[tuple[int, bytes]]]:
     record = placed.record
     if not isinstance(record, ModelRecord):
         return [], []
-    first = _gists(record.request.messages)
+    said = _joined(record.request.messages)
+    first = [_gist(message) for message in said]
     named = [(0, _name(one)) for one in goes_on_from(record)]
     prefixes = _prefixes(first)
     found: list[tuple[int, bytes]] = []
@@ -160,6 +161,8 @@ def _heads(placed: Placed) -> tuple[list[str], list[tuple[int, bytes]]]:
         found.append((length, prefixes[length - 1]))
         if length > 1 and first[length - 1].startswith('["assistant"'):
             found.append((length, prefixes[length - 2] + _UNTOLD))
+            if calls := _calls_in(said[length - 1]):
+                found.append((length, prefixes[length - 2] + calls))
     return first, [*named, *found]
 
 
@@ -175,6 +178,8 @@ def _tails(placed: Placed) -> list[bytes]:
     if record.request.messages:
         said = _prefixes(_gists((*record.request.messages, *answer)))[-1]
         keys.append(said if answer else said + _UNTOLD)
+        if answer and (calls := _calls_in(answer[0])):
+            keys.append(_prefixes(_gists(record.request.messages))[-1] + calls)
     return keys
 
 
@@ -313,8 +318,18 @@ def _prefixes(gists: Iterable[str]) -> list[bytes]:
     return digests
 
 
+def _calls_in(message: Message) -> bytes:
+    """The tool calls that a message asks for, by their ids: what is told of an answer beside them may differ."""
+    asked = [part for part in message.get("parts", ()) if isinstance(part, dict) and part.get("type") == "tool_call"]
+    return _name(" ".join(sorted(str(part["id"]) for part in asked if part.get("id"))))
+
+
 def _gists(messages: Iterable[Message]) -> list[str]:
-    """What messages say, one after the other; what the model said in several at once is one, as an answer is."""
+    return [_gist(message) for message in _joined(messages)]
+
+
+def _joined(messages: Iterable[Message]) -> list[Message]:
+    """The messages, where what the model said in several at once is one, as an answer is."""
     joined: list[Message] = []
     for message in messages:
         parts = [part for part in message.get("parts", ()) if not _is_unsaid(part)]
@@ -324,7 +339,7 @@ def _gists(messages: Iterable[Message]) -> list[str]:
             joined[-1] = {**joined[-1], "parts": [*joined[-1].get("parts", ()), *parts]}
         elif parts:
             joined.append({**message, "parts": parts})
-    return [_gist(message) for message in joined]
+    return joined
 
 
 def _is_unsaid(part: Json) -> bool:
