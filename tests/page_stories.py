@@ -264,6 +264,14 @@ def small(number: int) -> dict[str, Any]:
     )
 
 
+def shared(number: int) -> dict[str, Any]:
+    """What one of several people says in a conversation that they share."""
+    question = said("user", f"Person {number} asks.")
+    run = RunRecord(span_id(1), "root", Agent("care"), (question,), (said("assistant", "Yes."),))
+    also = {names.USER_ID: f"person-{number}", names.CONVERSATION_ID: "shared"}
+    return request(ours(1, run, trace=f"{0xC0000000 + number:032x}", start=60.0 * number, seconds=1.0, also=also))
+
+
 def large(turns: int = 2500) -> dict[str, Any]:
     """One run of so many turns, each a model call and a tool call."""
     question = said("user", "Go through the whole backlog.")

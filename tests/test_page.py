@@ -393,6 +393,27 @@ def test_a_session_is_erased_after_a_question(browser: Browser, tmp_path: Path) 
 
 
 @pytest.mark.slow
+def test_all_who_asked_in_a_session_are_told_and_found(browser: Browser, tmp_path: Path) -> None:
+    with serving(tmp_path) as service, watched(browser, service) as window:
+        service.send(*(stories.shared(number) for number in range(1, 6)), stories.small(1))
+        service.wait(lambda found: {one["key"]: one["runs"] for one in found}.get("shared") == 5)
+        page = window.open()
+        expect(rows(page).first).to_contain_text("person-1")
+        expect(rows(page).first).to_contain_text("4 more users")
+        rows(page).first.get_by_role("link").first.click()
+        facts = page.locator(".facts")
+        expect(facts).to_contain_text("Usersperson-1, person-2, person-3 and 2 more")
+        page.locator(".fall-row", has_text="care").nth(3).click()
+        expect(page.locator(".detail")).to_contain_text("Asked byperson-4")
+        facts.get_by_role("link", name="person-3").click()
+        expect(page).to_have_url(re.compile("user=person-3"))
+        expect(rows(page)).to_have_count(1)
+        page.get_by_label("User", exact=True).fill("person-5")
+        page.get_by_label("User", exact=True).press("Enter")
+        expect(rows(page)).to_have_count(1)
+
+
+@pytest.mark.slow
 def test_what_a_token_may_not_do_is_not_offered(browser: Browser, tmp_path: Path) -> None:
     reads = {"SPANREEL_READ_TOKEN": "a-token-that-reads-and-no-more"}
     with serving(tmp_path, TOKEN, reads) as service, watched(browser, service) as window:

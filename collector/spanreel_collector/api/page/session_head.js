@@ -103,9 +103,9 @@ export function head(view) {
 }
 
 const userLinks = (users) => [
-  users
+  ...users
     .slice(0, MOST_USERS)
-    .map((user, place) => [
+    .flatMap((user, place) => [
       place > 0 && ", ",
       link({ user }, { title: "All sessions of this user" }, line(user, 40)),
     ]),
