@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -29,6 +30,11 @@ _KIND = "langsmith.span.kind"
 _OUTERMOST = "spanreel.langsmith.outermost"
 _INPUT, _OUTPUT = "gen_ai.prompt", "gen_ai.completion"
 _METADATA = "langsmith.metadata."
+_INTEGRATION = _METADATA + "ls_integration"
+_AGENTS_SDK = "openai-agents-sdk"
+_TWICE = "spanreel.langsmith.twice"
+_OF_AGENTS_SDK = ("Span", "Handoff")
+"""What LangSmith calls spans of that SDK that are no agent's and have no name."""
 _OPERATIONS = {"llm": "chat", "embedding": "embeddings", "tool": "execute_tool", "retriever": "retrieval"}
 _SETTINGS = {"ls_temperature": "temperature", "ls_max_tokens": "max_tokens", "ls_stop": "stop"}
 
@@ -49,23 +55,37 @@ def trace_of(log: RawLog) -> str | None:
 
 
 def gather(spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> tuple[list[RawSpan], list[RawLog]]:
-    """The spans, those that an application's span stands directly around marked as the outermost."""
-    if not any(speaks(span) for span in spans):
+    """The spans, the outermost marked as such, and those that only repeat what is told beside them."""
+    ours = [span for span in spans if speaks(span)]
+    if not ours:
         return list(spans), list(logs)
-    by_id = {span.span_id: span for span in spans}
-    foreign = {identity for identity, span in by_id.items() if not speaks(span)}
-    gathered = [
-        replace(span, attributes={**span.attributes, _OUTERMOST: True})
-        if span.parent_id in foreign and speaks(span)
-        else span
-        for span in spans
-    ]
+    known = {span.span_id for span in ours}
+    tops = {(span.trace_id, span.span_id): span for span in ours if span.parent_id not in known}
+    callers = Counter(span.parent_id for span in tops.values())
+    seen = {span.span_id for span in spans}
+    gathered = []
+    for span in spans:
+        if (span.trace_id, span.span_id) in tops:
+            # Of a parent that is not here several may be left: that was one of LangSmith's own, and they stood inside.
+            outermost = span.parent_id is None or span.parent_id in seen or callers[span.parent_id] == 1
+            marks = {_OUTERMOST: outermost, _TWICE: len(ours) == 1 and _is_twice(span)}
+            marked = {key: True for key, holds in marks.items() if holds}
+            span = replace(span, attributes={**span.attributes, **marked})  # noqa: PLW2901 the same, marked
+        gathered.append(span)
     return gathered, list(logs)
+
+
+def _is_twice(span: RawSpan) -> bool:
+    """Whether this is a workflow of the OpenAI Agents SDK for itself, which another trace tells with all inside it."""
+    told = span.attributes
+    return told.get(_INTEGRATION) == _AGENTS_SDK and told[_KIND] == "chain" and _METADATA + "openai_span_id" not in told
 
 
 def read(span: RawSpan) -> Record | None:
     """What the span says; a prompt or a parser only groups."""
     kind = str(span.attributes[_KIND])
+    if _TWICE in span.attributes:
+        return None
     span = _with_exception(span)
     if kind == "chain":
         return _read_run(span)
@@ -109,7 +129,7 @@ def _with_content(span: RawSpan, record: ModelRecord) -> ModelRecord:
     )
     known = record.answer
     usage = _usage(attributes, (known.usage if known else None) or (answered.usage if answered else None))
-    if answered is None and known is None:
+    if answered is None and known is None and usage is None:
         answer = None
     else:
         answer = answered or known or Answer()
@@ -118,6 +138,10 @@ def _with_content(span: RawSpan, record: ModelRecord) -> ModelRecord:
                 answer, model=known.model or answer.model, response_id=known.response_id or answer.response_id
             )
         answer = replace(answer, usage=usage, streamed=streamed)
+        if attributes.get(_METADATA + "object") == "response":
+            # The Agents SDK's: what a response says beside its output is the metadata here.
+            identity = answer.response_id or values.text(attributes, _METADATA + "id")
+            answer = replace(answer, response_id=identity, model=answer.model or request.model)
     return replace(
         record,
         request=request,
@@ -187,13 +211,18 @@ def _read_run(span: RawSpan) -> RunRecord:
     output = came["output"] if isinstance(came, dict) and set(came) == {"output"} else attributes.get(_OUTPUT)
     told = ends.read(attributes.get(_INPUT), output)
     error = values.failure(span, ErrorCategory.OTHER)
-    return ends.as_run(told, Agent(_agent_name(span)), error, outermost_only=True)
+    return ends.as_run(told, Agent(_agent_name(span)), error, outermost_only=not _is_agent(span))
 
 
 def _agent_name(span: RawSpan) -> str | None:
-    """The agent's name by LangChain's word; a decorated function is called by its own."""
+    """The agent's name by LangChain's word; a decorated function and an agent of the Agents SDK by their own."""
     attributes = span.attributes
-    of_langchain = _METADATA + "ls_integration" in attributes or "gen_ai.serialized.name" in attributes
-    outermost = span.parent_id is None or _OUTERMOST in attributes
-    by_name = span.name if not of_langchain and outermost else None
+    of_langchain = _INTEGRATION in attributes or "gen_ai.serialized.name" in attributes
+    by_name = span.name if _is_agent(span) or (not of_langchain and _OUTERMOST in attributes) else None
     return values.text(attributes, _METADATA + "lc_agent_name") or by_name
+
+
+def _is_agent(span: RawSpan) -> bool:
+    """Whether this is an agent of the OpenAI Agents SDK, of which the workflow stands around."""
+    told = span.attributes
+    return told.get(_INTEGRATION) == _AGENTS_SDK and _OUTERMOST not in told and span.name not in _OF_AGENTS_SDK

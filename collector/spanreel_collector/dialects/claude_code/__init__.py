@@ -159,7 +159,8 @@ def _asked(span: RawSpan) -> tuple[list[dict[str, Json]], Fidelity]:
         if event.name == ASKED:
             arguments, of_one = content.arguments(event.attributes, values.members(event.attributes.get("log")))
             call: dict[str, Json] = {"type": "tool_call", "id": event.attributes.get("tool_use_id")}
-            calls.append({**call, "name": _tool_name(event.attributes), "arguments": arguments})
+            call["name"] = _tool_name(event.attributes)
+            calls.append(call if of_one is Fidelity.ABSENT else {**call, "arguments": arguments})
             state = losses.graver(state, Fidelity.RECONSTRUCTED, of_one)
     return calls, state
 

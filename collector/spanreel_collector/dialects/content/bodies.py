@@ -56,6 +56,10 @@ def read_request(body: Json, operation: Operation = Operation.CHAT) -> tuple[Req
     system = parameters.get("system_instruction") or (
         body.get("system") if isinstance(body.get("messages"), list) else None
     )
+    if not said and isinstance(body.get("input"), list):
+        said = messages.read_messages(body["input"])  # of the Responses API, without the model
+    if "input" in body and isinstance(body.get("instructions"), str):
+        system = system or body["instructions"]
     request = Request(
         operation,
         values.text(body, "model", "model_name"),
@@ -178,6 +182,9 @@ def _answered(body: Json) -> tuple[Message, ...]:
         return ({"role": "assistant", "parts": messages.parts_of(body)},) if body else ()
     if isinstance(body, dict) and (found := messages.read_message(body)) is not None:
         return ({**found, "role": "assistant"},)
+    items = _at(body, "output")
+    if isinstance(items, list) and (said := messages.read_messages(items)):
+        return ({"role": "assistant", "parts": [part for message in said for part in message["parts"]]},)
     told = messages.answered(body)
     return tuple({key: value for key, value in message.items() if key != messages.FACTS} for message in told)
 
