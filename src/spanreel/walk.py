@@ -263,9 +263,11 @@ def _strings_at(text: str, places: Sequence[int]) -> Iterator[str]:
         while _is_escaped(text, start):
             start = text.rfind('"', 0, start)
         end = text.find('"', place)
-        while _is_escaped(text, end):
+        while end >= 0 and _is_escaped(text, end):
             end = text.find('"', end + 1)
-        inside = text[start + 1 : end]
+        end = end if end >= 0 else len(text)  # numbers behind the last string, or where there is none
+        # Before the first string stand numbers only; what opens the text would make it a text like this one.
+        inside = text[start + 1 : end] if start >= 0 else text[:end].lstrip("[{ \t\r\n")
         yield str(json_text.decode(f'"{inside}"')) if "\\" in inside else inside
 
 
