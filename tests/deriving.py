@@ -12,7 +12,8 @@ from spanreel_collector.receiver.intake import Intake, Request, take
 from spanreel_collector.service.derivation import Derivation
 from spanreel_collector.service.retelling import retell
 from spanreel_collector.stores.opening import open_store
-from spanreel_collector.stores.store import Filter, Signal, Store
+from spanreel_collector.stores.records import Filter, Signal
+from spanreel_collector.stores.store import Store
 
 TENANT = "default"
 

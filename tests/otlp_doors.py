@@ -35,7 +35,8 @@ from spanreel_collector.receiver.http import receiver_app
 from spanreel_collector.receiver.intake import Intake
 from spanreel_collector.receiver.receiving import Receiver
 from spanreel_collector.stores.opening import open_store
-from spanreel_collector.stores.store import Segment, Store
+from spanreel_collector.stores.records import Segment
+from spanreel_collector.stores.store import Store
 
 PROTOBUF = "application/x-protobuf"
 JSON = "application/json"

@@ -20,7 +20,8 @@ from spanreel_collector.api import Serving, create_app, reports
 from spanreel_collector.api.doors import HEADERS, behind_doors
 from spanreel_collector.api.events import Events
 from spanreel_collector.rates import Rates
-from spanreel_collector.stores.store import Filter, Store
+from spanreel_collector.stores.records import Filter
+from spanreel_collector.stores.store import Store
 
 SCOPES = {"reader": {Scope.READ}, "eraser": {Scope.ERASE}, "sender": {Scope.INGEST}, "operator": {Scope.OPERATE}}
 TEXTS = {name: name[0] * 20 for name in SCOPES}

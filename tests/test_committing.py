@@ -12,7 +12,8 @@ import pytest
 
 from otlp_doors import doors, request, span
 from spanreel_collector.receiver.committing import Committer, QueueFull, QueueLimits
-from spanreel_collector.stores.store import Appended, Refusal, Segment, StoreError
+from spanreel_collector.stores.records import Appended, Refusal, Segment
+from spanreel_collector.stores.store import StoreError
 
 
 def segment(number: int, size: int = 10) -> Segment:

@@ -28,7 +28,8 @@ from spanreel_collector.service.reading_code import reading_code
 from spanreel_collector.service.retelling import Job, Told, retell
 from spanreel_collector.service.workshop import Closed, Unmade, Workshop
 from spanreel_collector.stores.opening import open_store
-from spanreel_collector.stores.store import NO_TRACE, Filter, Receipt, Segment, Store, StoreError
+from spanreel_collector.stores.records import NO_TRACE, Filter, Receipt, Segment
+from spanreel_collector.stores.store import Store, StoreError
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,8 @@ import pytest
 
 from spanreel_collector.house import Retention, erase_user, keep_house
 from spanreel_collector.stores.opening import open_store
-from spanreel_collector.stores.store import Derived, Filter, Made, Receipt, Segment, Store, Summary
+from spanreel_collector.stores.records import Derived, Filter, Made, Receipt, Segment, Summary
+from spanreel_collector.stores.store import Store
 
 SECOND = 1_000_000_000
 

@@ -17,7 +17,8 @@ from otlp_doors import SERVICES, TRACE, Doors, doors, log_request, request, span
 from spanreel.errors import SettingsError
 from spanreel_collector.access import Access
 from spanreel_collector.receiver.grpc import start_grpc
-from spanreel_collector.stores.store import Appended, StoreError
+from spanreel_collector.stores.records import Appended
+from spanreel_collector.stores.store import StoreError
 
 ONE = request(span(1))
 

@@ -38,7 +38,8 @@ from otlp_doors import (
 from spanreel_collector.otlp.parts import TooLarge, Undecodable
 from spanreel_collector.receiver import bodies
 from spanreel_collector.receiver.intake import Intake, IntakeLimits
-from spanreel_collector.stores.store import NO_TRACE, Appended, StoreError
+from spanreel_collector.stores.records import NO_TRACE, Appended
+from spanreel_collector.stores.store import StoreError
 
 pytestmark = pytest.mark.slow
 

@@ -14,17 +14,8 @@ import zstandard
 
 from spanreel.cli import main
 from spanreel_collector.stores.opening import open_store
-from spanreel_collector.stores.store import (
-    Derived,
-    Entry,
-    Filter,
-    Made,
-    Refusal,
-    Report,
-    Segment,
-    Store,
-    Summary,
-)
+from spanreel_collector.stores.records import Derived, Entry, Filter, Made, Refusal, Report, Segment, Summary
+from spanreel_collector.stores.store import Store
 
 pytestmark = pytest.mark.slow
 

@@ -21,10 +21,8 @@ import pytest
 from postgres import Cluster
 from spanreel_collector.stores.database import DatabaseStore
 from spanreel_collector.stores.opening import open_store, shown
-from spanreel_collector.stores.removing import KEPT_REPORTS, KEPT_REPORTS_SIZE
-from spanreel_collector.stores.store import (
+from spanreel_collector.stores.records import (
     NO_TRACE,
-    Conflict,
     Derived,
     Filter,
     Made,
@@ -34,10 +32,10 @@ from spanreel_collector.stores.store import (
     Refusal,
     Report,
     Segment,
-    Store,
-    StoreError,
     Summary,
 )
+from spanreel_collector.stores.removing import KEPT_REPORTS, KEPT_REPORTS_SIZE
+from spanreel_collector.stores.store import Conflict, Store, StoreError
 
 HOUR = 3_600_000_000_000
 FAR = 2**62
@@ -920,7 +918,7 @@ def test_an_erasure_beside_appends_leaves_nothing(home: Home, store: Store) -> N
 APPENDING = """
 import sys
 from spanreel_collector.stores.opening import open_store, shown
-from spanreel_collector.stores.store import Segment
+from spanreel_collector.stores.records import Segment
 store = open_store(sys.argv[1])
 for number in range(100_000):
     body = number.to_bytes(4, "big") * 2000
@@ -950,7 +948,8 @@ def test_what_was_acknowledged_survives_a_kill(home: Home) -> None:
 FILLING = """
 import resource, sys
 from spanreel_collector.stores.opening import open_store, shown
-from spanreel_collector.stores.store import Segment, StoreError
+from spanreel_collector.stores.records import Segment
+from spanreel_collector.stores.store import StoreError
 store = open_store(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_FSIZE, (3_000_000, resource.RLIM_INFINITY))
 acknowledged = 0

@@ -7,7 +7,7 @@ from spanreel import load_sessions
 from spanreel.session import Message, Session
 from spanreel_collector.service.summaries import MOST_TEXT, searchable, summarise
 from spanreel_collector.sources.times import nanoseconds
-from spanreel_collector.stores.store import Summary
+from spanreel_collector.stores.records import Summary
 
 GOLDEN = ROOT / "tests" / "golden"
 

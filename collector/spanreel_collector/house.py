@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from spanreel_collector.stores.names import conversation_name, user_name
-from spanreel_collector.stores.store import Filter, Receipt, Store
+from spanreel_collector.stores.records import Filter, Receipt
+from spanreel_collector.stores.store import Store
 
 CHUNK: Final = 100
 """Sessions that are removed in one transaction: what comes in meanwhile waits for no more than these."""

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from spanreel.model import Json
 from spanreel_collector.access import Scope
 from spanreel_collector.api.moments import write_moment
-from spanreel_collector.stores import store
+from spanreel_collector.stores import records
 
 
 class SessionSummary(BaseModel):
@@ -43,7 +43,7 @@ class SessionSummary(BaseModel):
     opening: str = ""
 
     @classmethod
-    def of(cls, summary: store.Summary) -> SessionSummary:
+    def of(cls, summary: records.Summary) -> SessionSummary:
         """A store's summary."""
         said = {field.name: getattr(summary, field.name) for field in dataclasses.fields(summary)}
         return cls(**said | {name: write_moment(said[name]) for name in ("at", "started", "ended")})
@@ -163,7 +163,7 @@ class Receipt(BaseModel):
     remains: str = "backups made before, files exported before, and what a Collector still holds in its queue"
 
     @classmethod
-    def of(cls, receipt: store.Receipt, pending: int = 0) -> Receipt:
+    def of(cls, receipt: records.Receipt, pending: int = 0) -> Receipt:
         """A store's receipt."""
         return cls(**dataclasses.asdict(receipt), pending=pending)
 

@@ -17,7 +17,8 @@ from spanreel_collector.api.problems import no_session
 from spanreel_collector.api.serving import InStore, Tenant
 from spanreel_collector.conversion.kitaru_jsonl import write_line
 from spanreel_collector.otlp import write_json
-from spanreel_collector.stores.store import Segment, Signal, Store
+from spanreel_collector.stores.records import Segment, Signal
+from spanreel_collector.stores.store import Store
 
 router = APIRouter(tags=["sessions"])
 

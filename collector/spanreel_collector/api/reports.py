@@ -16,7 +16,7 @@ from spanreel_collector.api.documents import Report, ReportIn
 from spanreel_collector.api.moments import write_moment
 from spanreel_collector.api.problems import Problem, no_session
 from spanreel_collector.api.serving import InStore, Tenant
-from spanreel_collector.stores import store as stored
+from spanreel_collector.stores import records as stored
 from spanreel_collector.stores.store import Store
 
 router = APIRouter(tags=["reports"])

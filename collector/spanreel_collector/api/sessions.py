@@ -28,7 +28,8 @@ from spanreel_collector.api.problems import Problem, no_session
 from spanreel_collector.api.serving import InStore, Tenant
 from spanreel_collector.comparison import compare
 from spanreel_collector.sessions.eligibility import forecast, judge_run
-from spanreel_collector.stores.store import Filter, Order, Store, Summary
+from spanreel_collector.stores.records import Filter, Order, Summary
+from spanreel_collector.stores.store import Store
 
 router = APIRouter(tags=["sessions"])
 

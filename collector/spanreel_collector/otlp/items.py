@@ -11,7 +11,7 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from spanreel_collector.otlp import sizes
-from spanreel_collector.stores.store import NO_TRACE
+from spanreel_collector.stores.records import NO_TRACE
 
 Kept = Literal["traces", "logs"]
 """The signals that are kept."""

@@ -13,7 +13,8 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Final
 
-from spanreel_collector.stores.store import Appended, Refusal, Segment, StoreError
+from spanreel_collector.stores.records import Appended, Refusal, Segment
+from spanreel_collector.stores.store import StoreError
 
 LOG: Final = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from spanreel_collector.otlp.parts import Apart, Bounds, TooLarge, take_apart
 from spanreel_collector.receiver.placing import place_logs
 from spanreel_collector.receiver.redacting import redact_apart
 from spanreel_collector.span import Fault
-from spanreel_collector.stores.store import Refusal, Segment
+from spanreel_collector.stores.records import Refusal, Segment
 
 MIB: Final = 1024 * 1024
 _LEVEL: Final = 1

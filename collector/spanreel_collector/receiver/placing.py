@@ -12,7 +12,7 @@ from spanreel_collector.otlp import read_message
 from spanreel_collector.otlp.grouping import group
 from spanreel_collector.otlp.items import Item
 from spanreel_collector.otlp.parts import Apart, Part
-from spanreel_collector.stores.store import NO_TRACE
+from spanreel_collector.stores.records import NO_TRACE
 
 
 def place_logs(apart: Apart) -> Apart:

@@ -20,7 +20,8 @@ from spanreel_collector.receiver.bodies import UnknownEncoding, unpack
 from spanreel_collector.receiver.committing import Committer, QueueFull
 from spanreel_collector.receiver.intake import Intake, Request, Taken, refuse, take
 from spanreel_collector.span import Fault
-from spanreel_collector.stores.store import Appended, StoreError
+from spanreel_collector.stores.records import Appended
+from spanreel_collector.stores.store import StoreError
 
 LOG: Final = logging.getLogger(__name__)
 

@@ -21,7 +21,8 @@ import zstandard
 
 from spanreel import __version__
 from spanreel.errors import SpanreelError
-from spanreel_collector.stores.store import Entry, Store, StoreError
+from spanreel_collector.stores.records import Entry
+from spanreel_collector.stores.store import Store, StoreError
 
 FORMAT: Final = "spanreel.archive"
 VERSION: Final = 1

@@ -20,7 +20,8 @@ from spanreel_collector.service.relations import part, related
 from spanreel_collector.service.retelling import Group, Job, Told, write_segment
 from spanreel_collector.service.workshop import Closed, Died, Unmade
 from spanreel_collector.span import Fault
-from spanreel_collector.stores.store import NO_TRACE, Conflict, Derived, Pending, Refusal, Store, StoreError, TraceKey
+from spanreel_collector.stores.records import NO_TRACE, Derived, Pending, Refusal, TraceKey
+from spanreel_collector.stores.store import Conflict, Store, StoreError
 
 _SECOND = 1_000_000_000
 _CLAIMED = 400

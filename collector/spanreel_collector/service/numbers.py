@@ -12,7 +12,8 @@ from spanreel_collector.receiver.receiving import Receiver
 from spanreel_collector.service.derivation import Derivation, Make
 from spanreel_collector.service.retelling import Job, Told
 from spanreel_collector.service.telemetry import Attributes, Telemetry
-from spanreel_collector.stores.store import Appended, Refusal, Segment, Size, Store
+from spanreel_collector.stores.records import Appended, Refusal, Segment, Size
+from spanreel_collector.stores.store import Store
 
 _SIZE_EVERY = 15.0
 """Seconds that the store's size holds: counting is not free."""

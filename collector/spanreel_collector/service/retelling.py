@@ -32,7 +32,7 @@ from spanreel_collector.stores.names import (
     session_name,
     user_name,
 )
-from spanreel_collector.stores.store import Made, Segment, Signal
+from spanreel_collector.stores.records import Made, Segment, Signal
 from spanreel_collector.stores.words import distinct_words
 
 MOST_FAULTS = 50

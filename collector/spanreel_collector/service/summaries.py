@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from spanreel.model import Json
 from spanreel.session import Message, Run, Session
 from spanreel_collector.sources.times import nanoseconds
-from spanreel_collector.stores.store import Summary
+from spanreel_collector.stores.records import Summary
 
 MOST_TEXT = 4_000_000
 """Characters of a session that are searched."""

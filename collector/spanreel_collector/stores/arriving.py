@@ -8,8 +8,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Final
 
+from spanreel_collector.stores.records import Appended, Refusal, Segment, TraceKey
 from spanreel_collector.stores.rows import Row, Rows, pack_items
-from spanreel_collector.stores.store import Appended, Refusal, Segment, TraceKey
 
 KEPT_REFUSALS: Final = 1000
 """So many are kept of a tenant."""

@@ -20,19 +20,7 @@ from spanreel_collector.stores.finding import (
     find_sql,
     write_cursor,
 )
-from spanreel_collector.stores.rows import (
-    FACETS,
-    Row,
-    Rows,
-    chunks,
-    key_of,
-    pack,
-    places,
-    read_summary,
-    unpack,
-    unpack_items,
-)
-from spanreel_collector.stores.store import (
+from spanreel_collector.stores.records import (
     Appended,
     Derived,
     Entry,
@@ -48,6 +36,18 @@ from spanreel_collector.stores.store import (
     Size,
     Summary,
     TraceKey,
+)
+from spanreel_collector.stores.rows import (
+    FACETS,
+    Row,
+    Rows,
+    chunks,
+    key_of,
+    pack,
+    places,
+    read_summary,
+    unpack,
+    unpack_items,
 )
 from spanreel_collector.stores.words import split_words
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from spanreel_collector.stores.records import Filter, Order
 from spanreel_collector.stores.rows import FACETS, LEAST, key_of, storable
-from spanreel_collector.stores.store import Filter, Order
 
 _BY: Final[dict[Order, str]] = {
     "started": "by_started",

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from spanreel_collector.stores.changing import Change, count_facets
+from spanreel_collector.stores.records import Entry
 from spanreel_collector.stores.rows import (
     SESSION_COLUMNS,
     Row,
@@ -23,7 +24,6 @@ from spanreel_collector.stores.rows import (
     unpack,
     unpack_items,
 )
-from spanreel_collector.stores.store import Entry
 
 # In the order in which they are taken in. `words` is the session's text to search.
 _COLUMNS: Final[Mapping[str, str]] = {

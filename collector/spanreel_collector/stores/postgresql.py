@@ -23,8 +23,9 @@ from spanreel_collector.stores.database import RARE, DatabaseStore
 from spanreel_collector.stores.finding import Conditions
 from spanreel_collector.stores.migrations import migrate
 from spanreel_collector.stores.postgresql_schema import MIGRATIONS, TABLES
+from spanreel_collector.stores.records import Appended, Refusal, Segment, TraceKey
 from spanreel_collector.stores.rows import Row, Rows, chunks, places, storable
-from spanreel_collector.stores.store import Appended, Refusal, Segment, StoreError, TraceKey
+from spanreel_collector.stores.store import StoreError
 from spanreel_collector.stores.words import distinct_words
 
 SCHEMA: Final = "spanreel"

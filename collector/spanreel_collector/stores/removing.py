@@ -8,8 +8,8 @@ from itertools import groupby
 from typing import Final
 
 from spanreel_collector.stores.changing import Change, count_facets, traces_of
+from spanreel_collector.stores.records import NO_TRACE, Receipt
 from spanreel_collector.stores.rows import Row, Rows, chunks, places
-from spanreel_collector.stores.store import NO_TRACE, Receipt
 
 KEPT_REPORTS: Final = 100
 KEPT_REPORTS_SIZE: Final = 64 * 1024 * 1024

@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 import zstandard
 
-from spanreel_collector.stores.store import Summary
+from spanreel_collector.stores.records import Summary
 
 Row = tuple[Any, ...]
 Value = TypeVar("Value")

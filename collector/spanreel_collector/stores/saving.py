@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from typing import Final
 
 from spanreel_collector.stores.changing import Change, count_facets, sessions_of, traces_of
+from spanreel_collector.stores.records import Derived, Made
 from spanreel_collector.stores.removing import remove_sessions
 from spanreel_collector.stores.rows import SESSION_COLUMNS, chunks, facets_of, pack, places, session_columns
-from spanreel_collector.stores.store import Conflict, Derived, Made
+from spanreel_collector.stores.store import Conflict
 
 KEPT_REVISIONS: Final = 20
 

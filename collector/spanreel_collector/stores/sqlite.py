@@ -20,9 +20,10 @@ from spanreel_collector.stores.arriving import Arriving, by_trace, keep_refusals
 from spanreel_collector.stores.database import RARE, DatabaseStore
 from spanreel_collector.stores.finding import Conditions
 from spanreel_collector.stores.migrations import migrate
+from spanreel_collector.stores.records import Appended, Refusal, Segment, TraceKey
 from spanreel_collector.stores.rows import Row, Rows, chunks, pack, places, storable, unpack
 from spanreel_collector.stores.sqlite_schema import MIGRATIONS
-from spanreel_collector.stores.store import Appended, Refusal, Segment, StoreError, TraceKey
+from spanreel_collector.stores.store import StoreError
 from spanreel_collector.stores.words import distinct_words
 
 BUSY: Final = 10.0
