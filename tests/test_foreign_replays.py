@@ -20,6 +20,7 @@ from golden.foreign import clerks
 from golden.foreign.make import RECORDERS, pairings
 from loopback import offline
 from spanreel.errors import ReplayRefused
+from spanreel.replay.report import to_text
 from spanreel.replay.runner import replay
 from spanreel.replay.verdict import Report, Verdict
 from spanreel.session import Session
@@ -82,6 +83,16 @@ def test_tools_that_nothing_recorded_are_answered_where_somebody_vouches_that_th
     assert (report.model_calls.matched, report.tool_calls.matched) == (3, 3)
 
 
+def test_what_a_comparison_with_others_recordings_forgave_stands_in_the_report() -> None:
+    report, _ = replayed("langgraph", "openinference")
+    assert dict(report.lenient) == {
+        "all that a run said and its last message": 1,
+        "who is named in messages and at results": 2,
+    }
+    (line,) = (line for line in to_text(report).splitlines() if line.startswith("  lenient"))
+    assert "its last message (1), who is named in messages and at results (2)" in line
+
+
 def test_a_loop_that_others_recorded_is_told_of_by_its_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clerks, "INSTRUCTIONS", "Something else.")
     report, _ = replayed("openai_loop", "logfire")
@@ -138,7 +149,7 @@ HEAD = """# Recordings of others, replayed
 once, then one more, then answers; others stream, have a tool that fails, or give the word to another agent.
 `tests/golden/foreign/make.py` has them recorded by others; converted, the same code is
 replayed with no model, no tool and no connection. What is compared is what both the recording and the request say; the
-report lists fields that were left out under `uncompared`.
+report lists fields that were left out under `uncompared`, and conventions in which both may differ under `lenient`.
 
 """
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from spanreel.replay.canonical import first_difference
+from spanreel.replay.leniencies import leniencies, outcome_leniencies
 from spanreel.replay.sharing import shared_fields, shared_messages, shared_outcome
 
 
@@ -139,3 +140,46 @@ def test_of_an_outcome_some_keep_all_that_was_said_and_others_the_last_of_it() -
     assert one == other
     one, other = shared_outcome(whole, [text("assistant", "c")])
     assert one != other
+
+
+CALL = called("#0.0", "f", a=1)
+BARE = {key: value for key, value in CALL.items() if key != "arguments"}
+
+
+@pytest.mark.parametrize(
+    ("recorded", "live", "said"),
+    [
+        ({}, {}, ()),
+        ({"messages": [text("user", "a")]}, {"messages": [text("user", "a", name="Ann")]}, ("who is named",)),
+        (
+            {"messages": [asking(CALL), asking({"type": "text", "content": "x"})]},
+            {"messages": [asking({"type": "text", "content": "x"}, CALL)]},
+            ("where messages of one speaker end", "whether a text or its tool calls come first"),
+        ),
+        ({"messages": [asking(BARE)]}, {"messages": [asking({**BARE, "arguments": {}})]}, ("empty arguments",)),
+        (
+            {"messages": [asking(CALL), told("#0.0", {"a": 1})]},
+            {"messages": [asking(CALL), told("#0.0", '{"a": 1}')]},
+            ("a result in JSON",),
+        ),
+        (
+            {"settings": {"temperature": 1, "tool_choice": "auto"}},
+            {"settings": {}},
+            ("settings that are the provider's defaults",),
+        ),
+    ],
+)
+def test_what_was_forgiven_is_told_and_nothing_else(
+    recorded: dict[str, Any], live: dict[str, Any], said: tuple[str, ...]
+) -> None:
+    one, other = shared_fields(request(**recorded), request(**live), [])
+    assert first_difference(one, other) is None
+    found = leniencies(request(**recorded), request(**live))
+    assert len(found) == len(said)
+    assert all(name.startswith(start) for name, start in zip(found, said, strict=True))
+
+
+def test_an_outcome_of_which_one_side_has_the_last_message_only_is_told() -> None:
+    whole = [text("user", "a"), text("assistant", "b")]
+    assert outcome_leniencies(whole, whole[1:]) == ("all that a run said and its last message",)
+    assert outcome_leniencies(whole, whole) == ()

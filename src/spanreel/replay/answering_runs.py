@@ -14,7 +14,7 @@ from spanreel.replay.casting import Role
 from spanreel.replay.events import REWORDED, Event, Happening, Subject, contrast, told
 from spanreel.replay.lanes import current_lane
 from spanreel.replay.matching import Reason
-from spanreel.replay.outcome import compare_form, compare_outcome
+from spanreel.replay.outcome import compare_form, compare_outcome, lenient_outcome
 from spanreel.replay.placeholders import Redact, redact_value
 from spanreel.replay.play import Play
 from spanreel.session import Run
@@ -68,7 +68,9 @@ def _ended(play: Play, run: LiveRun, role: Role, lives: list[RunResult | None], 
         if difference is None:
             said = f"the outcome of {role.path} is worded differently: {contrast(words)}"
             ended = replace(ended, reason=REWORDED, detail=said)
-    return replace(ended, difference=told(difference), uncompared=uncompared)
+    is_same = difference is None and ended.reason is None and error is None and not uncompared
+    lenient = lenient_outcome(play.session, role.run, lives[0]) if is_same else ()
+    return replace(ended, difference=told(difference), uncompared=uncompared, lenient=lenient)
 
 
 def _placed(redact: Redact, result: RunResult) -> RunResult:

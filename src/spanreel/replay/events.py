@@ -93,6 +93,8 @@ class Event:
     """Answered from the recording after something was written that was not as recorded."""
     skipped: tuple[str, ...] = ()
     uncompared: tuple[str, ...] = ()
+    lenient: tuple[str, ...] = ()
+    """The conventions in which it differs from a recording of others, and may."""
     detail: str | None = None
     tokens: Mapping[str, int] | None = None
     """Of a live answer: ``input_tokens`` and ``output_tokens``."""

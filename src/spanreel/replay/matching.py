@@ -68,7 +68,8 @@ class Match:
     """A live call found. ``skipped`` are recorded calls that came before it and have not been made.
 
     ``ambiguous``: an equal call at the same time had another outcome. ``uncompared`` are the fields of the request that
-    the recording does not have whole. ``attempt`` is the attempt to serve, from 0.
+    the recording does not have whole, ``lenient`` the conventions in which it differs, being of others. ``attempt`` is
+    the attempt to serve, from 0.
     """
 
     slot: Slot
@@ -77,6 +78,7 @@ class Match:
     skipped: tuple[Slot, ...] = ()
     uncompared: tuple[str, ...] = ()
     attempt: int = 0
+    lenient: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from spanreel.model import Json, Request, Status
 from spanreel.replay.canonical import NOTHING, Difference, first_difference, text
 from spanreel.replay.changes import Volatile
 from spanreel.replay.identity import identity
+from spanreel.replay.leniencies import leniencies
 from spanreel.replay.matching import Match, Miss, Reason, Tier
 from spanreel.replay.placeholders import blur_json
 from spanreel.replay.recording import Scope
@@ -48,7 +49,7 @@ def match_model(scope: Scope, live: LiveModel) -> Match | Miss:
         if 0 < slot.served < slot.attempts:
             difference, uncompared = _compare(slot, asked, live)
             if difference is None:
-                return _take_model(slot, uncompared, live)
+                return _take_model(slot, asked, uncompared, live)
     left = [slot for slot in slots if not slot.spent]
     # What runs beside its run's own thread or task may come earlier than it happened to come when it was recorded.
     ready = left if live.apart else [slot for slot in left if not any(precedes(one, slot) for one in left)]
@@ -59,13 +60,13 @@ def match_model(scope: Scope, live: LiveModel) -> Match | Miss:
         others = [slot for slot, _ in equal[1:] if slot.outcome != first.outcome]
         masked = bool(others) and MASK in text(asked)
         return _take_model(
-            first, uncompared, live, ambiguous=any(masked or not precedes(first, slot) for slot in others)
+            first, asked, uncompared, live, ambiguous=any(masked or not precedes(first, slot) for slot in others)
         )
     return _missed_model(slots, ready, asked, live)
 
 
 def _take_model(
-    slot: ModelSlot, uncompared: tuple[str, ...], live: LiveModel, *, ambiguous: bool = False
+    slot: ModelSlot, asked: dict[str, Json], uncompared: tuple[str, ...], live: LiveModel, *, ambiguous: bool = False
 ) -> Match | Miss:
     if live.ids is not None:
         live.ids.learn(live.met.get(slot.call.id, {}))
@@ -75,7 +76,13 @@ def _take_model(
         return Miss(Reason.NO_RESULT, slot)
     if last and slot.answer_lost and slot.call.status is not Status.CANCELLED:
         return Miss(Reason.LOSSY, slot)
-    return Match(slot, Tier.EXACT, ambiguous, uncompared=uncompared, attempt=attempt)
+    lenient = leniencies(slot.identity, asked) if _is_shared(slot, live) else ()
+    return Match(slot, Tier.EXACT, ambiguous, uncompared=uncompared, attempt=attempt, lenient=lenient)
+
+
+def _is_shared(slot: ModelSlot, live: LiveModel) -> bool:
+    """Whether the recording is written in other conventions than the request."""
+    return live.foreign or (slot.call.protocol or live.protocol) != live.protocol
 
 
 def _missed_model(
@@ -110,7 +117,7 @@ def _compare(
     if slot.call.fidelity.get("instructions") in LOST:
         uncompared.append("instructions")
         recorded["messages"], asked["messages"] = _talk(recorded["messages"]), _talk(asked["messages"])
-    if live.foreign or (slot.call.protocol or live.protocol) != live.protocol:
+    if _is_shared(slot, live):
         recorded, asked = shared_fields(recorded, asked, uncompared)
     if live.volatile:
         before = recorded, asked

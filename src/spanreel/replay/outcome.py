@@ -8,6 +8,7 @@ from spanreel.model import Fidelity, Json, Status
 from spanreel.point import RunResult
 from spanreel.replay.canonical import NOTHING, Difference, canonical, first_difference
 from spanreel.replay.identity import message_of, output_identity
+from spanreel.replay.leniencies import outcome_leniencies
 from spanreel.replay.sharing import shared_outcome
 from spanreel.replay.slots import LOST
 from spanreel.session import Run, Session
@@ -82,3 +83,11 @@ def _compare_values(
 def class_name(kind: type[BaseException]) -> str:
     """An exception's full class name, as recordings write it."""
     return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def lenient_outcome(session: Session, run: Run, result: RunResult | None) -> tuple[str, ...]:
+    """The conventions in which equal outcomes differ, where others wrote the recording."""
+    if session.origin != "imported" or result is None or run.result is not None or not run.output:
+        return ()
+    recorded = output_identity(tuple(message_of(session.messages[number]) for number in run.output))
+    return outcome_leniencies(recorded, output_identity(result.output))

@@ -72,6 +72,7 @@ class Play:
                 redacted=redacted,
                 skipped=tuple(one.call.id for one in found.skipped),
                 uncompared=found.uncompared,
+                lenient=found.lenient,
             )
         )
         return slot

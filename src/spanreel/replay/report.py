@@ -56,6 +56,9 @@ def to_text(report: Report) -> str:
         lines.append(f"  cost      {', '.join(said)} US dollars")
     if report.uncompared:
         lines.append(f"  unseen    not whole in the recording, so not compared: {', '.join(report.uncompared)}")
+    if report.lenient:
+        named = ", ".join(f"{name} ({number})" for name, number in report.lenient.items())
+        lines.append(f"  lenient   recorders write these each in their own way, so they may differ: {named}")
     lines += _listed("live", report.live_tools)
     lines += _listed("changed", report.changed)
     lines += _listed("redacted", [f"{name} was served with a redacted result" for name in report.redacted])

@@ -26,7 +26,7 @@ def shared_fields(
     if "settings" in recorded:
         known, said = recorded["settings"], asked["settings"]
         recorded["settings"] = known = {
-            name: value for name, value in known.items() if name in said or not _is_default(name, value)
+            name: value for name, value in known.items() if name in said or not is_default(name, value)
         }
         uncompared += [f"settings/{name}" for name in sorted(said) if name not in known]
         asked["settings"] = {name: value for name, value in said.items() if name in known}
@@ -42,12 +42,12 @@ def shared_fields(
 
 def shared_messages(recorded: list[Json], asked: list[Json]) -> tuple[list[Json], list[Json]]:
     """Messages of both sides in the conventions that both have."""
-    return _shared_names(_conversation(recorded), _conversation(asked))
+    return _shared_names(conversation(recorded), conversation(asked))
 
 
 def shared_outcome(recorded: list[Json], asked: list[Json]) -> tuple[list[Json], list[Json]]:
     """What a run gave, on both sides: some recorders keep all that was said in it, others its last message."""
-    one, other = _conversation(recorded), _conversation(asked)
+    one, other = conversation(recorded), conversation(asked)
     return _shared_names(one[-1:], other[-1:]) if len(one) != len(other) else _shared_names(one, other)
 
 
@@ -62,7 +62,8 @@ _DEFAULTS: Final[dict[str, Json]] = {
 """What providers answer to have used where nothing was asked for."""
 
 
-def _is_default(name: str, value: Json) -> bool:
+def is_default(name: str, value: Json) -> bool:
+    """Whether this is what a provider says to have used where nothing was asked for."""
     return name in _DEFAULTS and first_difference(_DEFAULTS[name], value) is None
 
 
@@ -80,7 +81,7 @@ def _shared_tools(
     return left(recorded), left(asked)
 
 
-def _conversation(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def conversation(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Messages of one speaker in a row as one, tool calls numbered through: ``#0``, ``#1``, ..."""
     joined: list[dict[str, Any]] = []
     numbers: dict[str, str] = {}
@@ -91,16 +92,17 @@ def _conversation(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
         else:
             joined.append({**message, "parts": parts})
     # Whether a message's text or its calls came first is nothing that every protocol says.
-    return [{**message, "parts": sorted(message["parts"], key=_is_call)} for message in joined]
+    return [{**message, "parts": sorted(message["parts"], key=is_call)} for message in joined]
 
 
-def _is_call(part: dict[str, Any]) -> bool:
+def is_call(part: dict[str, Any]) -> bool:
+    """Whether a part of a message asks for a tool."""
     return part.get("type") in ("tool_call", "server_tool_call")
 
 
 def _renumbered(part: dict[str, Any], numbers: dict[str, str]) -> dict[str, Any]:
     kind = part.get("type")
-    if _is_call(part):
+    if is_call(part):
         # Of a call without arguments some recorders keep none, others an empty object.
         return {"arguments": {}, **part, "id": numbers.setdefault(part["id"], f"#{len(numbers)}")}
     if kind in ("tool_call_response", "server_tool_call_response"):
@@ -141,4 +143,4 @@ def _both_named(one: dict[str, Any], other: dict[str, Any]) -> tuple[dict[str, A
 
 def _nameless(value: dict[str, Any]) -> dict[str, Any]:
     # The name of a tool that is asked for is what is asked.
-    return {key: item for key, item in value.items() if key != "name" or _is_call(value)}
+    return {key: item for key, item in value.items() if key != "name" or is_call(value)}
