@@ -12,6 +12,7 @@ from conftest import cases
 from dialect_cases import wrong_fields
 from golden_sessions import converted_and_agreed
 from otlp_lines import chat, converted, log, only_run, request, said, session, span, span_id
+from spanreel import conventions as names
 from spanreel.model import ErrorCategory, Fidelity, Status, ToolKind
 from spanreel.session import Run, Session
 from spanreel_collector.conversion.convert import convert_files
@@ -242,3 +243,21 @@ def test_an_elided_message_of_a_log_is_absent() -> None:
     (call,) = only_run(found[0]).model_calls()
     assert call.fidelity["input"] is Fidelity.ABSENT
     assert all(not message.parts for message in found[0].messages)
+
+
+def test_content_of_bedrocks_kinds_under_the_conventions_names_is_what_it_is() -> None:
+    thought = {"type": "reasoningContent", "content": {"reasoningText": {"text": "Soup?", "signature": "c2ln"}}}
+    image = {"type": "image", "content": {"format": "png", "source": {"bytes": "<replaced>"}}}
+    attributes = {
+        names.OPERATION: "chat",
+        names.PROVIDER: "strands-agents",
+        names.INPUT_MESSAGES: json.dumps([{"role": "user", "parts": [{"type": "text", "content": "Soup!"}, image]}]),
+        names.OUTPUT_MESSAGES: json.dumps([{"role": "assistant", "parts": [thought]}]),
+    }
+    one = session(span(1, "chat", attributes), scope="strands.telemetry.tracer")
+    (call,) = only_run(one).model_calls()
+    ((_, seen), (thinking,)) = (
+        [part for ref in refs for part in one.messages[ref].parts] for refs in (call.input, call.output)
+    )
+    assert (seen["type"], seen["modality"], seen["mime_type"]) == ("blob", "image", "image/png")
+    assert (thinking["type"], thinking["content"]) == ("reasoning", "Soup?")

@@ -659,3 +659,21 @@ def test_what_openlit_invents_is_no_setting_and_the_system_is_told_once() -> Non
     (call,) = only_run(one).model_calls()
     assert call.settings == {"temperature": 0.3, "presence_penalty": 0.5}
     assert messages(one, call.input) == [said("system", "Serve."), said("user", "Soup!")]
+
+
+def test_a_call_of_which_langfuses_callback_got_no_counts_has_those_of_the_node_around() -> None:
+    """As of streams and of the Responses API: the message that the node put into the state tells them."""
+    facts = {"response_metadata": {"id": "resp_1", "model_name": "gpt-5-2026"}}
+    counts = {"input_tokens": 60, "output_tokens": 12, "total_tokens": 72, "input_token_details": {"cache_read": 8}}
+    message = {"type": "ai", "content": "Enjoy.", **facts, "usage_metadata": counts}
+    also = {"langfuse.observation.metadata.ls_model_name": '"gpt-5"', "langfuse.observation.model.name": "gpt-5"}
+    one = session(
+        langfuse(1, "agent", {"messages": CHAT}, {"messages": []}, name="waiter", seconds=9),
+        langfuse(2, "chain", {}, [{"graph": None, "update": {"messages": [message]}}], 1, name="model", seconds=5),
+        langfuse(3, "generation", CHAT, {"role": "assistant", "content": "Enjoy."}, 2, also=also),
+        scope="langfuse-sdk",
+    )
+    (call,) = only_run(one).model_calls()
+    assert (call.model, call.response_model, call.response_id) == ("gpt-5", "gpt-5-2026", "resp_1")
+    assert call.usage is not None
+    assert (call.usage.input_tokens, call.usage.cache_read_tokens) == (60, 8)

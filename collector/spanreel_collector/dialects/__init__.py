@@ -135,6 +135,7 @@ GATHERERS: tuple[Gatherer, ...] = (
     autogen,
     logfire,
     langsmith,
+    langfuse,
     llama_index,
 )
 

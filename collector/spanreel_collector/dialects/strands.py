@@ -145,16 +145,22 @@ def _read_content(role: str, content: Json) -> tuple[list[Message], Fidelity]:
 
 
 def _unwrapped(message: Json) -> Json:
-    """A message of the conventions' form, with tools' results out of their blocks."""
+    """A message of the conventions' form, with tools' results and Bedrock's kinds of content out of their blocks."""
     if not isinstance(message, dict) or not isinstance(message.get("parts"), list):
         return message
-    parts = [
-        {**part, "response": bedrock.read_result(part["response"])}
-        if isinstance(part, dict) and part.get("type") == "tool_call_response" and "response" in part
-        else part
-        for part in message["parts"]
-    ]
-    return {**message, "parts": parts}
+    return {
+        **message,
+        "parts": [_unwrapped_part(part) if isinstance(part, dict) else part for part in message["parts"]],
+    }
+
+
+def _unwrapped_part(part: dict[str, Json]) -> dict[str, Json]:
+    kind = part.get("type")
+    if kind == "tool_call_response" and "response" in part:
+        return {**part, "response": bedrock.read_result(part["response"])}
+    if isinstance(kind, str) and kind != "text" and bedrock.is_blocks([{kind: part.get("content")}]):
+        return bedrock.read_parts([{kind: part.get("content")}])[0]
+    return part
 
 
 def _settle_tool(span: RawSpan, attributes: dict[str, Json]) -> None:
