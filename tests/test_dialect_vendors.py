@@ -677,3 +677,24 @@ def test_a_call_of_which_langfuses_callback_got_no_counts_has_those_of_the_node_
     assert (call.model, call.response_model, call.response_id) == ("gpt-5", "gpt-5-2026", "resp_1")
     assert call.usage is not None
     assert (call.usage.input_tokens, call.usage.cache_read_tokens) == (60, 8)
+
+
+def test_an_answer_of_the_responses_api_is_told_by_its_items() -> None:
+    blocks = [{"type": "output_text", "text": "Enjoy.", "annotations": []}]
+    item = {"id": "msg_1", "type": "message", "role": "assistant", "content": blocks}
+    order = {"type": "function_call", "call_id": "call_1", "name": "order", "arguments": '{"dish": "soup"}'}
+    asked = {"input": [{"role": "user", "content": "Soup!"}], "tools": [DEFINITION]}
+    one = session(
+        langfuse(1, "span", {"args": ["Soup!"], "kwargs": {}}, "Enjoy.", name="waiter", seconds=9, also=APP_ROOT),
+        langfuse(2, "generation", asked, [order, {**order, "call_id": "call_2"}], 1),
+        langfuse(3, "generation", asked, item, 1),
+        scope="langfuse-sdk",
+    )
+    run = only_run(one)
+    first, second = run.model_calls()
+    assert run.agent.name == "waiter"
+    assert [[part["id"] for part in one.messages[ref].parts] for ref in first.output] == [["call_1", "call_2"]]
+    assert (messages(one, second.output), second.response_id) == ([said("assistant", "Enjoy.")], None)
+
+
+APP_ROOT = {"langfuse.internal.is_app_root": True}

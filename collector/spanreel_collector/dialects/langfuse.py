@@ -35,6 +35,7 @@ _TYPE = _OBSERVATION + "type"
 _INPUT, _OUTPUT = _OBSERVATION + "input", _OBSERVATION + "output"
 _METADATA = _OBSERVATION + "metadata."
 _RUNS = ("agent", "chain", "span")
+_ROOT = "langfuse.internal.is_app_root"
 _NEVER = "Infinity"
 """What the OpenAI client writes where no limit of tokens was given."""
 _DETAILS = {
@@ -228,7 +229,9 @@ def _read_run(span: RawSpan, kind: str) -> RunRecord:
     error = _failure(span, ErrorCategory.OTHER)
     node = _metadata(attributes, "langgraph_node")
     name = _metadata(attributes, "lc_agent_name")
-    agent = Agent(name or (span.name if kind == "agent" and node != span.name else None))
+    # A decorated function is a span where nothing else was asked for; the outermost is called by its own name.
+    by_name = (kind == "agent" and node != span.name) or (kind == "span" and attributes.get(_ROOT) is True)
+    agent = Agent(name or (span.name if by_name else None))
     return ends.as_run(told, agent, error, outermost_only=kind != "agent" or node == span.name)
 
 

@@ -164,9 +164,16 @@ def _protocol_of_answer(body: Json) -> ModelProtocol | None:
         return openai_chat
     if body.get("object") == "response" and isinstance(body.get("output"), list):
         return openai_responses
-    if body.get("type") == "message" and isinstance(body.get("content"), list):
+    if body.get("type") == "message" and isinstance(body.get("content"), list) and not _is_item(body):
         return anthropic
     return None
+
+
+def _is_item(item: Json) -> bool:
+    """Whether this is an item of what the Responses API gives; one answer is several of them."""
+    blocks = item.get("content") if isinstance(item, dict) else None
+    kinds = [_at(block, "type") for block in blocks] if isinstance(blocks, list) else []
+    return _at(item, "type") in messages.ITEMS or any(kind in ("output_text", "refusal") for kind in kinds)
 
 
 def _answered(body: Json) -> tuple[Message, ...]:
@@ -182,8 +189,9 @@ def _answered(body: Json) -> tuple[Message, ...]:
         return ({"role": "assistant", "parts": messages.parts_of(body)},) if body else ()
     if isinstance(body, dict) and (found := messages.read_message(body)) is not None:
         return ({**found, "role": "assistant"},)
-    items = _at(body, "output")
-    if isinstance(items, list) and (said := messages.read_messages(items)):
+    items = _at(body, "output") if isinstance(body, dict) else body
+    of_responses = isinstance(items, list) and (items is not body or any(_is_item(item) for item in items))
+    if of_responses and (said := messages.read_messages(items)):
         return ({"role": "assistant", "parts": [part for message in said for part in message["parts"]]},)
     told = messages.answered(body)
     return tuple({key: value for key, value in message.items() if key != messages.FACTS} for message in told)

@@ -18,7 +18,7 @@ _HISTORY = "automatic_function_calling_history"
 _WORDS = ("task", "prompt", "input", "query", "question", "user_input", "user_msg")
 _ANSWERS = ("raw", "output", "answer", "content", "response")
 _REASONS = ("finish_reason", "stop_reason")
-_ITEMS = ("function_call", "function_call_output", "reasoning")
+ITEMS = ("function_call", "function_call_output", "reasoning")
 """What OpenAI's Responses API puts between messages."""
 
 
@@ -48,7 +48,7 @@ def read_message(item: Json) -> Message | None:
     for inside in ("data", "kwargs"):
         if isinstance(item.get(inside), dict) and ("type" in item or "lc" in item):
             return _plain({"role": _class_role(item.get("id")) or item.get("type"), **item[inside]})
-    if item.get("type") in _ITEMS and "role" not in item:
+    if item.get("type") in ITEMS and "role" not in item:
         return _item(item)
     return gemini.read_message(item) if isinstance(item.get("parts"), list) else _plain(item)
 
