@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import groupby
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from spanreel_collector.stores import moving, removing, saving
-from spanreel_collector.stores.changing import Change, Database, sessions_of, traces_of
-from spanreel_collector.stores.finding import (
-    Conditions,
-    add_columns,
-    add_facets,
-    asked_facets,
-    asked_ranges,
-    find_sql,
-    write_cursor,
-)
+from spanreel_collector.stores.changing import Change, sessions_of, traces_of
+from spanreel_collector.stores.engine import Engine
+from spanreel_collector.stores.reading import Asked, find_page, read_segments
 from spanreel_collector.stores.records import (
     Appended,
     Derived,
@@ -37,72 +29,10 @@ from spanreel_collector.stores.records import (
     Summary,
     TraceKey,
 )
-from spanreel_collector.stores.rows import (
-    FACETS,
-    Row,
-    Rows,
-    chunks,
-    key_of,
-    pack,
-    places,
-    read_summary,
-    unpack,
-    unpack_items,
-)
-from spanreel_collector.stores.words import split_words
+from spanreel_collector.stores.rows import FACETS, Row, chunks, key_of, pack, places, read_summary, unpack
 
-RARE: Final = 2000
-"""So many sessions are looked up and sorted; where more fit, the list in its order is walked until a page is full."""
 _AHEAD: Final = 60_000_000_000
 """Nanoseconds by which the clocks of replicas may differ; what is further ahead is of a clock that was wrong."""
-_AT_ONCE: Final = 4_000_000
-"""Bytes of segments read together."""
-
-
-class Engine(Database, moving.Movable, Protocol):
-    """What is one database's own: connections, transactions, taking in, text search, the disk."""
-
-    def reading(self) -> AbstractContextManager[Rows]:
-        """A transaction that sees one state, and writes nothing."""
-        ...
-
-    def writing(self) -> AbstractContextManager[Rows]:
-        """A transaction that is committed at the end of the block, or undone."""
-        ...
-
-    def append(self, segments: Sequence[Segment], refusals: Sequence[Refusal], now: int) -> Appended:
-        """As `Store.append`."""
-        ...
-
-    def lock(self, rows: Rows, tenant: str) -> None:
-        """One at a time changes the sessions of a tenant."""
-        ...
-
-    skip_claimed: str
-    """What keeps a claim from waiting for another, at the end of its query."""
-
-    sign: str
-    """See `Conditions`."""
-
-    def add_words(self, rows: Rows, conditions: Conditions, words: Sequence[str]) -> None:
-        """Ask for sessions with all these words, the last perhaps not whole; few of them make the conditions rare."""
-        ...
-
-    def scrub(self) -> None:
-        """See that nothing is left on the disk of what was erased."""
-        ...
-
-    def size(self, rows: Rows) -> tuple[int, int, Mapping[str, int]]:
-        """Bytes in use, bytes taken, bytes of each table."""
-        ...
-
-    def upkeep(self) -> None:
-        """As `Store.upkeep`."""
-        ...
-
-    def close(self) -> None:
-        """As `Store.close`."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,29 +95,8 @@ class DatabaseStore:
         return frozenset(self._each(tenant, "SELECT name FROM name WHERE tenant = ? AND trace", traces))
 
     def segments(self, tenant: str, traces: frozenset[bytes]) -> Iterator[tuple[int, Segment]]:
-        """See `Store`. No transaction is open between two segments: whoever reads may take their time."""
-        found: list[tuple[int, bytes, int]] = []
-        with self.engine.reading() as rows:
-            for some in chunks(sorted(traces)):
-                which = f"WHERE tenant = ? AND trace IN {places(some)}"
-                found += rows.all(f"SELECT mark, trace, LENGTH(body) FROM segment {which}", (tenant, *some))
-        before = 0
-
-        def batch(one: tuple[int, bytes, int]) -> int:
-            nonlocal before
-            before += one[2] + _AT_ONCE // 100
-            return before // _AT_ONCE
-
-        for _, group in groupby(sorted(found), key=batch):
-            wanted = [(trace, mark) for mark, trace, _ in group]
-            sql = (
-                "SELECT mark, trace, signal, items, body, size FROM segment WHERE tenant = ? "
-                f"AND (trace, mark) IN (VALUES {', '.join('(?, ?)' for _ in wanted)})"
-            )
-            with self.engine.reading() as rows:
-                read = rows.all(sql, (tenant, *(value for one in wanted for value in one)))
-            for mark, trace, signal, items, body, size in sorted(read):
-                yield mark, Segment(tenant, trace, signal, unpack_items(items), body, size)
+        """See `Store`."""
+        return read_segments(self.engine, tenant, traces)
 
     def heads(self, tenant: str, sessions: frozenset[str]) -> Mapping[str, tuple[int, bytes]]:
         """See `Store`."""
@@ -233,31 +142,8 @@ class DatabaseStore:
         self, tenant: str, wanted: Filter, order: Order = "started", limit: int = 50, cursor: str | None = None
     ) -> Page:
         """See `Store`."""
-        words = split_words(wanted.text or "")
-        if wanted.text and not words and not wanted.text.isspace():
-            return Page((), None)
-        conditions = Conditions(tenant, self.engine.sign)
         with self.engine.reading() as rows:
-            counts = {facet: self._facet_count(rows, tenant, facet) for facet in asked_facets(wanted)}
-            add_facets(conditions, counts, RARE)
-            if words:
-                self.engine.add_words(rows, conditions, words)
-            add_columns(conditions, wanted)
-            conditions.rare |= any(self._few(rows, tenant, *asked) for asked in asked_ranges(wanted))
-            found = rows.all(*find_sql(conditions, order, max(limit, 1), cursor))
-        shown = found[: max(limit, 1)]
-        more = len(found) > len(shown)
-        sessions = tuple(read_summary(summary) for summary, _, _ in shown)
-        return Page(sessions, write_cursor(order, *shown[-1][1:]) if more else None)
-
-    def _few(self, rows: Rows, tenant: str, condition: str, values: Sequence[Any]) -> bool:
-        sql = f"SELECT COUNT(*) FROM (SELECT 1 FROM session s WHERE s.tenant = ? AND {condition} LIMIT ?) few"
-        ((count,),) = rows.all(sql, (tenant, *values, RARE + 1))
-        return bool(count <= RARE)
-
-    def _facet_count(self, rows: Rows, tenant: str, facet: tuple[str, str]) -> int:
-        sql = "SELECT sessions FROM facet_count WHERE tenant = ? AND kind = ? AND value = ?"
-        return next((int(count) for (count,) in rows.all(sql, (tenant, *facet))), 0)
+            return find_page(rows, self.engine, tenant, wanted, Asked(order, limit, cursor))
 
     def facets(self, tenant: str) -> Mapping[str, tuple[tuple[str, int], ...]]:
         """See `Store`."""

@@ -18,6 +18,8 @@ _BY: Final[dict[Order, str]] = {
     "tokens": "by_tokens",
     "cost": "by_cost",
 }
+RARE: Final = 2000
+"""So many sessions are looked up and sorted; where more fit, the list in its order is walked until a page is full."""
 _FACETS: Final = (*FACETS, "user")
 _COLUMNS: Final = ("key", "baseline")
 

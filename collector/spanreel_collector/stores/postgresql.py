@@ -6,32 +6,27 @@ ring; sessions of a tenant are changed by one at a time.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import psycopg
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import ConnectionPool
 
 from spanreel.errors import SettingsError
 from spanreel_collector.stores.arriving import Arriving, by_trace, keep_refusals
-from spanreel_collector.stores.database import RARE, DatabaseStore
-from spanreel_collector.stores.finding import Conditions
+from spanreel_collector.stores.database import DatabaseStore
+from spanreel_collector.stores.finding import RARE, Conditions
 from spanreel_collector.stores.migrations import migrate
+from spanreel_collector.stores.postgresql_connections import SCHEMA, WAIT, PostgresqlRows, configure, read_url
 from spanreel_collector.stores.postgresql_schema import MIGRATIONS, TABLES
 from spanreel_collector.stores.records import Appended, Refusal, Segment, TraceKey
-from spanreel_collector.stores.rows import Row, Rows, chunks, places, storable
+from spanreel_collector.stores.rows import Row, Rows, chunks, places
 from spanreel_collector.stores.store import StoreError
 from spanreel_collector.stores.words import distinct_words
 
-SCHEMA: Final = "spanreel"
 CONNECTIONS: Final = 8
-WAIT: Final = 5.0
-"""Seconds until a connection that does not come is a `StoreError`."""
 _ANALYZE_EVERY: Final = 3600.0
 # What a row takes beside its large values, with its places in indexes.
 _ITEM, _ROW = 130, 400
@@ -50,40 +45,6 @@ def open_postgresql(url: str) -> DatabaseStore:
     return DatabaseStore(PostgresqlEngine(url))
 
 
-_ARRAY: Final = re.compile(r"\?(?=::\w+\[\])")
-
-
-@lru_cache(maxsize=1000)
-def _dialect(sql: str) -> str:
-    # Arrays in binary: as text, a body would be written as hex digits.
-    return _ARRAY.sub("%b", sql).replace("?", "%s")
-
-
-class PostgresqlRows:
-    """One transaction of a connection, or statements that are one each."""
-
-    __slots__ = ("_connection",)
-
-    def __init__(self, connection: psycopg.Connection[Row]) -> None:
-        self._connection = connection
-
-    def all(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
-        """See `Rows`."""
-        return self._execute(sql, values).fetchall()
-
-    def run(self, sql: str, values: Sequence[Any] = ()) -> int:
-        """See `Rows`."""
-        return self._execute(sql, values).rowcount
-
-    def many(self, sql: str, values: Iterable[Sequence[Any]]) -> None:
-        """See `Rows`."""
-        with self._connection.cursor() as cursor:
-            cursor.executemany(_dialect(sql).encode(), [[storable(value) for value in row] for row in values])
-
-    def _execute(self, sql: str, values: Sequence[Any]) -> psycopg.Cursor[Row]:
-        return self._connection.execute(_dialect(sql).encode(), [storable(value) for value in values], binary=True)
-
-
 class PostgresqlEngine:
     """The `Engine` on a database: its connections, and what is PostgreSQL's own."""
 
@@ -92,7 +53,7 @@ class PostgresqlEngine:
     words_sql = "array_to_string(tsvector_to_array(words), ' ')"
 
     def __init__(self, url: str) -> None:
-        self._conninfo, self._name = _read_url(url)
+        self._conninfo, self._name = read_url(url)
         self._analyzed = float("-inf")
         with self._telling():
             self._make_schema()
@@ -104,7 +65,7 @@ class PostgresqlEngine:
             timeout=WAIT,
             # A pool that stops trying starts again when somebody asks, at once; one that tries waits ever longer.
             reconnect_timeout=1.0,
-            configure=_configure,
+            configure=configure,
             check=ConnectionPool.check_connection,
             open=True,
         )
@@ -152,7 +113,7 @@ class PostgresqlEngine:
     def stream(self, queries: Mapping[str, str]) -> Iterator[tuple[str, Row]]:
         """See `Movable`. By a connection of its own: the pool's are for what is quick."""
         with self._telling(), psycopg.connect(self._conninfo, autocommit=True) as connection:
-            _configure(connection)
+            configure(connection)
             connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
             connection.read_only = True
             with connection.transaction():
@@ -300,7 +261,7 @@ class PostgresqlEngine:
     def _vacuum(self, command: str, *, wait: bool) -> None:
         """By a connection of its own, since it may take long; the lock goes with it."""
         with self._telling(), psycopg.connect(self._conninfo, autocommit=True) as connection:
-            _configure(connection)
+            configure(connection)
             if wait:
                 connection.execute("SELECT pg_advisory_lock(%s)", (_UPKEEP,))
             elif connection.execute("SELECT pg_try_advisory_lock(%s)", (_UPKEEP,)).fetchone() != (True,):
@@ -311,26 +272,3 @@ class PostgresqlEngine:
 
 class _ErasedMeanwhile(Exception):
     """What was being appended was erased by another at the same time; without that, again."""
-
-
-def _configure(connection: psycopg.Connection[Row]) -> None:
-    connection.execute(f"SET search_path TO {SCHEMA}".encode())
-
-
-def _read_url(url: str) -> tuple[str, str]:
-    """The connection string, and how messages name the store: without the password.
-
-    Raises:
-        SettingsError: the URL is wrong. Of what libpq says about it nothing is shown: it may quote the password.
-    """
-    try:
-        parts = conninfo_to_dict(url)
-    except psycopg.ProgrammingError:
-        raise SettingsError(
-            f"the store's URL {url.partition('://')[0]}://... cannot be read; it is "
-            "postgresql://USER@HOST:PORT/DATABASE, with special characters of a password as %XX"
-        ) from None
-    where = "".join(f" {name}={parts[name]}" for name in ("host", "port", "dbname", "user") if parts.get(name))
-    parts.setdefault("connect_timeout", str(int(WAIT)))
-    parts.setdefault("application_name", "spanreel")
-    return make_conninfo("", **parts), f"the store in PostgreSQL ({where.strip() or 'by its defaults'})"

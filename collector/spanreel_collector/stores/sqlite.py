@@ -6,28 +6,26 @@ One connection writes, under a lock; others read beside it (WAL). Another proces
 from __future__ import annotations
 
 import logging
-import os
 import sqlite3
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from spanreel.errors import SettingsError
 from spanreel_collector.stores.arriving import Arriving, by_trace, keep_refusals
-from spanreel_collector.stores.database import RARE, DatabaseStore
-from spanreel_collector.stores.finding import Conditions
+from spanreel_collector.stores.database import DatabaseStore
+from spanreel_collector.stores.finding import RARE, Conditions
 from spanreel_collector.stores.migrations import migrate
 from spanreel_collector.stores.records import Appended, Refusal, Segment, TraceKey
-from spanreel_collector.stores.rows import Row, Rows, chunks, pack, places, storable, unpack
+from spanreel_collector.stores.rows import Row, Rows, chunks, pack, places, unpack
+from spanreel_collector.stores.sqlite_connections import BUSY, SqliteRows, connect, make_file, prepare
 from spanreel_collector.stores.sqlite_schema import MIGRATIONS
 from spanreel_collector.stores.store import StoreError
 from spanreel_collector.stores.words import distinct_words
 
-BUSY: Final = 10.0
-"""Seconds to wait for another process that writes."""
 SCRUBBING: Final = 3.0
 """Seconds that an erasure waits for those who read."""
 _IDLE: Final = 8
@@ -45,27 +43,6 @@ def open_sqlite(path: Path) -> DatabaseStore:
     return DatabaseStore(SqliteEngine(path))
 
 
-class SqliteRows:
-    """One transaction of a connection."""
-
-    __slots__ = ("_connection",)
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-
-    def all(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
-        """See `Rows`."""
-        return self._connection.execute(sql, [storable(value) for value in values]).fetchall()
-
-    def run(self, sql: str, values: Sequence[Any] = ()) -> int:
-        """See `Rows`."""
-        return self._connection.execute(sql, [storable(value) for value in values]).rowcount
-
-    def many(self, sql: str, values: Iterable[Sequence[Any]]) -> None:
-        """See `Rows`."""
-        self._connection.executemany(sql, ([storable(value) for value in row] for row in values))
-
-
 class SqliteEngine:
     """The `Engine` on a file: its connections, and what is SQLite's own."""
 
@@ -81,31 +58,16 @@ class SqliteEngine:
         # Whether the text index may have what was removed: at first, who knows.
         self._forgotten = True
         with self._telling():
-            self._make_file()
-            self._writer = self._connect()
+            make_file(self._path)
+            self._writer = connect(self._path)
             try:
-                _prepare(self._writer, str(path))
+                prepare(self._writer, str(path))
                 migrate(self.writing, MIGRATIONS, f"the store {str(path)!r}")
             except BaseException:
                 self._writer.close()
                 raise
 
     # -- connections ---------------------------------------------------------------------------------------------------
-
-    def _make_file(self) -> None:
-        """Readable by its owner alone, from its start; what SQLite puts beside it is as private as it."""
-        try:
-            os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
-        except OSError as error:
-            raise StoreError(f"the store {str(self._path)!r}: {error.strerror or error}") from error
-
-    def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self._path, timeout=BUSY, isolation_level=None, check_same_thread=False)
-        for pragma in ("synchronous = FULL", "secure_delete = ON", "foreign_keys = ON", "temp_store = MEMORY"):
-            connection.execute(f"PRAGMA {pragma}")
-        connection.execute("PRAGMA cache_size = -32000")
-        connection.execute(f"PRAGMA journal_size_limit = {64 * 2**20}")
-        return connection
 
     @contextmanager
     def _telling(self) -> Iterator[None]:
@@ -126,7 +88,7 @@ class SqliteEngine:
             try:
                 connection = self._idle.pop()
             except IndexError:
-                connection = self._connect()
+                connection = connect(self._path)
             healthy = False
             try:
                 connection.execute("BEGIN")
@@ -142,7 +104,7 @@ class SqliteEngine:
 
     def stream(self, queries: Mapping[str, str]) -> Iterator[tuple[str, Row]]:
         """See `Movable`. Others go on writing: what they write stands in the log until this has been read."""
-        with self._telling(), closing(self._connect()) as connection:
+        with self._telling(), closing(connect(self._path)) as connection:
             connection.execute("BEGIN")
             for kind, query in queries.items():
                 for row in connection.execute(query):
@@ -317,26 +279,3 @@ class SqliteEngine:
             self._writer.execute("PRAGMA analysis_limit = 1000")
             self._writer.execute("PRAGMA optimize")
         self._cut_log()
-
-
-def _prepare(connection: sqlite3.Connection, path: str) -> None:
-    """What the file itself keeps: space is given back bit by bit, and the log. The first only before anything else.
-
-    Raises:
-        SettingsError: the file is something else.
-    """
-    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    if tables and "migration" not in tables:
-        raise SettingsError(f"the store {path!r} is a database of something else; give another name")
-    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-    # For this alone SQLite does not wait for another that opens the file at the same time.
-    deadline = time.monotonic() + BUSY
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL").fetchone()
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                raise
-            time.sleep(0.02)
-        else:
-            return
