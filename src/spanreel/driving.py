@@ -8,14 +8,17 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+
+from opentelemetry import context as otel
 
 from spanreel.crossing import Crossing
 from spanreel.passage import Passage, isolated, leads_nowhere, open_passage
 from spanreel.point import Kind, Point, ToolResult
 from spanreel.quiet import quietly
 from spanreel.rebuilding import code_of
+from spanreel.scope import stepped_in
 from spanreel.shapes import Generated, GeneratedAsync
 from spanreel.streams import WatchedBlock, watch_async_generator, watch_generator
 
@@ -181,10 +184,15 @@ class Stream:
     kwargs: dict[str, Any]
     keeps_items: bool = False
     passage: Passage | None = None
+    called: otel.Context = field(default_factory=otel.get_current)
 
     def open(self) -> Crossing | None:
         """Open the crossing."""
-        self.passage = open_passage(self.point, self.wrapped, self.instance, self.args, self.kwargs)
+        token = otel.attach(stepped_in(self.called, otel.get_current()))
+        try:
+            self.passage = open_passage(self.point, self.wrapped, self.instance, self.args, self.kwargs)
+        finally:
+            otel.detach(token)
         if self.passage is None:
             return None
         if self.keeps_items:

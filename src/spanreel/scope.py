@@ -184,6 +184,21 @@ def parent_context(context: Context) -> Context:
     return context
 
 
+def stepped_in(called: Context, stepped: Context) -> Context:
+    """Where a generator works that was called in one context and is stepped through in another.
+
+    A web server sends what a handler has given it after that has returned: where nothing is under way by then, the
+    generator belongs to where it was called, and in any case to the session there.
+    """
+    if called is stepped or scope_in(stepped) is not None:
+        return stepped
+    if not live_span(stepped).get_span_context().is_valid:
+        return called if SESSION_KEY not in stepped or SESSION_KEY in called else stepped
+    if SESSION_KEY in called and SESSION_KEY not in stepped:
+        return set_value(SESSION_KEY, called[SESSION_KEY], stepped)
+    return stepped
+
+
 def session_in(context: Context) -> SessionInfo:
     """The session of a context: said in the code, else what the run knows, else baggage."""
     said = get_value(SESSION_KEY, context)
