@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 import threading
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import agents
 import openai
@@ -20,6 +23,8 @@ from spanreel.playing import active_players, current_player
 from spanreel.replay import batch
 from spanreel.session import Session, write_session
 from spanreel.subcommand import INTERRUPTED
+from spanreel.testing.provider import Reply
+from spanreel.testing.server import LoopbackServer
 
 SESSIONS = 20
 RAN: list[int] = []
@@ -251,3 +256,85 @@ def leaving(question: str) -> str:
     if question == "What is 2?":
         sys.exit(3)
     return answer
+
+
+@contextlib.contextmanager
+def served(folder: Path) -> Iterator[tuple[str, list[tuple[str, dict[str, Any]]]]]:
+    """The sessions of a folder, kept by a service: the start of their addresses, and what it is given."""
+    posted: list[tuple[str, dict[str, Any]]] = []
+
+    def reply(method: str, path: str, _headers: Mapping[str, str], body: bytes) -> Reply:
+        file = folder / f"{path.split('/')[4]}.json"
+        if not file.exists():
+            return Reply(404, {}, (b"{}",))
+        if method == "POST":
+            posted.append((path, json.loads(body)))
+            return Reply(201, {}, (b"{}",))
+        return Reply(200, {"content-type": "application/json"}, (file.read_bytes(),))
+
+    with contextlib.closing(LoopbackServer(reply)) as server:
+        yield f"http://127.0.0.1:{server.port}/api/v1/sessions/", posted
+
+
+def test_sessions_of_a_service_fare_as_files_do_and_their_reports_are_given_back(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    CHANGED.append("What is 1?")
+    words = ("--entry", f"{MODULE}:hand_written", "--jobs", "2", "--report")
+    assert replay(folder / "00.json", folder / "01.json", *words, tmp_path / "files") == 1
+    with served(folder) as (home, posted):
+        sources = [f"{home}00", f"{home}01"]
+        assert replay(*sources, *words, tmp_path / "served", "--post-report") == 1
+    assert reports(tmp_path / "served") == reports(tmp_path / "files")
+    assert {path: report["verdict"] for path, report in posted} == {
+        "/api/v1/sessions/00/reports": "PASS",
+        "/api/v1/sessions/01/reports": "FAIL",
+    }
+    assert replay(folder / "00.json", folder / "01.json", *words, tmp_path / "x", "--post-report") == 64
+    assert "--post-report is for sessions of a service" in capsys.readouterr().err
+
+
+def test_a_session_that_a_service_does_not_have_is_refused_and_the_rest_goes_on(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with served(folder) as (home, posted):
+        words = ("--entry", f"{MODULE}:hand_written", "--post-report")
+        assert replay(f"{home}00", f"{home}gone", *words) == 3
+    assert [path for path, _ in posted] == ["/api/v1/sessions/00/reports"]
+    assert "status 404; there is no such session" in capsys.readouterr().out
+
+
+def test_a_report_that_is_not_taken_is_said_once_all_are_played(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = (folder / "00.json").read_bytes()
+    answers = {"GET": Reply(200, {}, (document,)), "POST": Reply(403, {}, (b"{}",))}
+    with contextlib.closing(LoopbackServer(lambda method, *_: answers[method])) as server:
+        home = f"http://127.0.0.1:{server.port}/api/v1/sessions/"
+        assert replay(f"{home}00", f"{home}01", "--entry", f"{MODULE}:hand_written", "--post-report") == 3
+    told = capsys.readouterr()
+    assert told.out.endswith("2 sessions: 2 PASS\n")
+    assert "2 reports could not be given back: " in told.err
+    assert "SPANREEL_TOKEN does not allow it" in told.err
+
+
+def test_verdicts_are_shown_by_ci_as_tests_are(folder: Path, tmp_path: Path) -> None:
+    CHANGED.append("What is 1?")
+    (folder / "02.json").write_text("<not> a session\x00")
+    file = tmp_path / "junit.xml"
+    words = ("--entry", f"{MODULE}:hand_written", "--junit", file)
+    assert replay(*(folder / f"0{number}.json" for number in range(3)), *words) == 1
+    written = file.read_bytes()
+    suite = ET.fromstring(written)
+    assert suite.attrib == {"name": "spanreel replay", "tests": "3", "failures": "1", "errors": "1", "skipped": "0"}
+    told = {case.get("name"): [(one.tag, one.get("type")) for one in case] for case in suite}
+    assert told == {"session-00": [], "session-01": [("failure", "FAIL")], "02": [("error", "REFUSED")]}
+    assert "/number: recorded 7, now 8" in str(suite.findall("testcase/failure")[0].get("message"))
+    assert replay(*(folder / f"0{number}.json" for number in range(3)), *words) == 1
+    assert file.read_bytes() == written
+
+    assert replay(folder / "00.json", *words) == 0
+    assert ET.fromstring(file.read_bytes()).get("tests") == "1"
+    assert (
+        replay(folder / "00.json", "--entry", f"{MODULE}:hand_written", "--junit", tmp_path / "no" / "junit.xml") == 3
+    )

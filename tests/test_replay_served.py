@@ -48,14 +48,14 @@ def test_a_session_is_fetched_with_the_token_and_is_a_file_for_as_long_as_it_is_
     with serving(document) as (home, asked), brought([f"{home}{PATH}#0", "here.json"]) as here:
         file, run = here.sources[0].split("#")
         assert (Path(file).read_bytes(), run, here.sources[1]) == (DOCUMENT, "0", "here.json")
-        assert here.home == f"{home}{PATH}"
+        assert here.homes == {file: f"{home}{PATH}"}
         assert asked == [("GET", PATH, f"Bearer {'t' * 20}", b"")]
     assert not Path(file).exists()
 
 
 def test_files_are_left_alone() -> None:
     with brought(["a.json", "b.json#1"]) as here:
-        assert (here.sources, here.home) == (("a.json", "b.json#1"), None)
+        assert (here.sources, here.homes) == (("a.json", "b.json#1"), {})
 
 
 def test_python_takes_the_address_too() -> None:

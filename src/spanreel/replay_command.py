@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from spanreel.subcommand import OK, REFUSED, USAGE, Command, complain
 
 if TYPE_CHECKING:
+    from spanreel.replay.batch_summary import Outcome
     from spanreel.replay.changes import Changes
+    from spanreel.replay.served import Brought
 
 
 def configure_replay(parser: argparse.ArgumentParser) -> None:
@@ -36,9 +39,12 @@ def configure_replay(parser: argparse.ArgumentParser) -> None:
         "--report", metavar="FILE", help="write the report, as JSON, to this file; of several, to a folder"
     )
     parser.add_argument(
+        "--junit", metavar="FILE", help="write the verdicts to this file as JUnit XML, as CI shows tests"
+    )
+    parser.add_argument(
         "--post-report",
         action="store_true",
-        help="of a session by its URL: give the report to the service, to be seen there",
+        help="of sessions by their URLs: give the reports to the service, to be seen there",
     )
     parser.add_argument(
         "--calibrate", action="store_true", help="with --entry: print rules for what differs by itself, by two replays"
@@ -117,24 +123,47 @@ def replay_command(options: argparse.Namespace) -> int:
 
     with brought(options.session) as here, tempfile.TemporaryDirectory(prefix="spanreel-") as folder:
         if not options.post_report:
-            return replay_files(options, here.sources)
-        if here.home is None or len(here.sources) > 1 or options.report:
-            return complain("--post-report is for one session of a service, and goes without --report FILE", USAGE)
+            return replay_files(options, here)
+        if len(here.homes) < len(here.sources):
+            return complain("--post-report is for sessions of a service, named by their URLs", USAGE)
+        if len(here.sources) > 1 or options.jobs is not None:
+            return replay_files(options, here, partial(_given_back, here.homes))
+        if options.report:
+            return complain("--post-report of one session goes without --report FILE", USAGE)
         report = Path(folder) / "report.json"
         options.report = str(report)
-        code = replay_files(options, here.sources)
+        code = replay_files(options, here)
         if report.exists():  # nothing was replayed where the command line is wrong, or only a plan was wanted
-            post_report(here.home, report.read_bytes())
+            (home,) = here.homes.values()
+            post_report(home, report.read_bytes())
         return code
 
 
-def replay_files(options: argparse.Namespace, sources: Sequence[str]) -> int:
+def _given_back(homes: Mapping[str, str], outcome: Outcome) -> str | None:
+    """Give one report of several to the service; what went wrong."""
+    from spanreel.errors import ReplayRefused
+    from spanreel.replay.report import written
+    from spanreel.replay.served import post_report
+
+    if outcome.report.get("session") is None:
+        return None  # it could not be read, and the service has said so already
+    try:
+        post_report(homes[outcome.source], written(outcome.report))
+    except ReplayRefused as refused:
+        return str(refused)
+    return None
+
+
+def replay_files(
+    options: argparse.Namespace, here: Brought, give_back: Callable[[Outcome], str | None] | None = None
+) -> int:
     """Replay sessions that are here, as files."""
     from spanreel.replay import batch, command
     from spanreel.replay.change_files import from_options
     from spanreel.replay.options import Options
     from spanreel.session import split_address
 
+    sources = here.sources
     several = batch.is_batch(sources, options.jobs) or options.resume
     for complaint in _complaints(options, several):
         return complain(complaint, USAGE)
@@ -147,9 +176,13 @@ def replay_files(options: argparse.Namespace, sources: Sequence[str]) -> int:
         changes,
         options.times,
         options.control,
+        options.junit,
     )
     if several:
-        return batch.batch_command(sources, chosen, jobs=options.jobs or batch.JOBS, resume=options.resume)
+        jobs = options.jobs or batch.JOBS
+        return batch.batch_command(
+            sources, chosen, jobs=jobs, resume=options.resume, give_back=give_back, faults=here.faults
+        )
     session, run = split_address(sources[0])
     if options.plan:
         return print_plan(session, run, changes, options.serve_redacted)

@@ -10,7 +10,7 @@ import contextvars
 import hashlib
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -22,7 +22,9 @@ from spanreel.replay.batch_summary import EXIT_CODES, REFUSED, Outcome, closing_
 from spanreel.replay.changes import Changes
 from spanreel.replay.entries import play_entry
 from spanreel.replay.entry import load
+from spanreel.replay.gate import unseen
 from spanreel.replay.inventory import SUMMARY_FILE, Item, files_of, items_of
+from spanreel.replay.junit import write_junit
 from spanreel.replay.options import Options
 from spanreel.replay.placeholders import placeholders_of
 from spanreel.replay.preflight import check, find_run
@@ -40,8 +42,19 @@ def is_batch(sources: Sequence[str], jobs: int | None) -> bool:
     return jobs is not None or len(sources) > 1 or Path(sources[0]).is_dir()
 
 
-def batch_command(sources: Sequence[str], options: Options, *, jobs: int, resume: bool) -> int:
+def batch_command(  # noqa: PLR0913 - each is a question of its own, and most have a default
+    sources: Sequence[str],
+    options: Options,
+    *,
+    jobs: int,
+    resume: bool,
+    give_back: Callable[[Outcome], str | None] | None = None,
+    faults: Mapping[str, str] | None = None,
+) -> int:
     """Replay all sessions of these files and folders with an entry function; print the summary; the exit code.
+
+    ``give_back`` hands the report of each to where its session came from, and says what went wrong with that;
+    ``faults`` says of files that are not there why they are not.
 
     Raises:
         ReplayRefused: refused before anything ran.
@@ -49,24 +62,35 @@ def batch_command(sources: Sequence[str], options: Options, *, jobs: int, resume
     folder = _report_folder(sources, options)
     files = list(files_of(sources))
     outcomes: list[Outcome] = []
-    for outcome in play_all(files, options, jobs=jobs, folder=folder if resume else None, write_to=folder):
+    lost: list[str] = []
+    before = folder if resume else None
+    for outcome in play_all(files, options, jobs=jobs, folder=before, write_to=folder, faults=faults):
         outcomes.append(outcome)
         _print(line_of(outcome))
+        if give_back is not None:
+            with unseen():  # by the guard, since it is none of the sessions' doing
+                fault = give_back(outcome)
+            lost += [fault] if fault is not None else []
     outcomes.sort(key=lambda one: one.name)
     summary = summarise(outcomes)
     if folder is not None:
         write_value(summary, folder / SUMMARY_FILE)
+    if options.junit is not None:
+        write_junit([(one.name, one.report) for one in outcomes], options.junit)
     _print(closing_of(outcomes))
+    if lost:
+        raise ReplayRefused(f"{len(lost)} report{'s' * (len(lost) > 1)} could not be given back: {lost[0]}")
     return int(summary["exit_code"])
 
 
-def play_all(
+def play_all(  # noqa: PLR0913 - as above
     files: Sequence[tuple[str, str | None]],
     options: Options,
     *,
     jobs: int = JOBS,
     folder: Path | None = None,
     write_to: Path | None = None,
+    faults: Mapping[str, str] | None = None,
 ) -> Iterator[Outcome]:
     """The outcomes in the order in which they end. ``folder`` holds reports of before, which are not made again.
 
@@ -77,7 +101,7 @@ def play_all(
     with _in_place(options), ThreadPoolExecutor(jobs, thread_name_prefix="spanreel-replay") as pool:
         pending: set[Future[Outcome | None]] = set()
         try:
-            for item in items_of(files):
+            for item in items_of(files, faults):
                 made = _resumed(item, asked, folder)
                 if made is not None:
                     yield made
@@ -108,7 +132,7 @@ def _play(
     report = {**_report(item, options), "asked": asked, "document": _digest_of(item)}
     if stopped.is_set():
         return None
-    outcome = Outcome(item.name, report)
+    outcome = Outcome(item.name, report, source=item.source)
     if write_to is not None:
         write_value(report, write_to / f"{item.name}.json")
     return outcome
@@ -158,7 +182,7 @@ def _resumed(item: Item, asked: dict[str, Json], folder: Path | None) -> Outcome
     if not isinstance(report, dict) or report.get("verdict") not in EXIT_CODES:
         return None
     wanted = {"revision": item.session.revision, "asked": asked, "document": _digest_of(item)}
-    return Outcome(item.name, report, True) if wanted.items() <= report.items() else None
+    return Outcome(item.name, report, True, item.source) if wanted.items() <= report.items() else None
 
 
 def _asked(options: Options) -> dict[str, Json]:

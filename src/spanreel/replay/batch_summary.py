@@ -24,6 +24,8 @@ class Outcome:
     name: str
     report: dict[str, Json]
     resumed: bool = False
+    source: str = ""
+    """The file in which it stands."""
 
     @property
     def verdict(self) -> str:

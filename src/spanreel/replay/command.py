@@ -17,6 +17,7 @@ from spanreel.model import Status
 from spanreel.replay.changes import Changes
 from spanreel.replay.entries import play_entry
 from spanreel.replay.events import Event, Happening, read_event
+from spanreel.replay.junit import write_junit
 from spanreel.replay.options import Options
 from spanreel.replay.placeholders import placeholders_of
 from spanreel.replay.preflight import check, find_run, find_session
@@ -69,6 +70,8 @@ def replay_command(source: str, run: str | None, command: Sequence[str], options
         written = to_json(report)
     if options.report is not None:
         write_value(written, options.report)
+    if options.junit is not None:
+        write_junit([(session.id, to_json(report))], options.junit)
     print("\n".join([to_text(report), *more]))  # noqa: T201 - the command's output
     return report.exit_code
 

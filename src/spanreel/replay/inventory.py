@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -47,11 +47,16 @@ def files_of(sources: Sequence[str]) -> Iterator[tuple[str, str | None]]:
         yield from ((str(one), run) for one in found)
 
 
-def items_of(files: Sequence[tuple[str, str | None]]) -> Iterator[Item]:
-    """Every session of these files, read when it is its turn; what cannot be read is refused, and the rest goes on."""
+def items_of(files: Sequence[tuple[str, str | None]], faults: Mapping[str, str] | None = None) -> Iterator[Item]:
+    """Every session of these files, read when it is its turn; what cannot be read is refused, and the rest goes on.
+
+    ``faults`` says of files that are not there why they are not.
+    """
     names: Counter[str] = Counter()
     for path, run in files:
         try:
+            if faults is not None and path in faults:
+                raise SessionError(faults[path])
             sessions: list[Session] = load_sessions(path)
         except SessionError as error:
             yield Item(_name(Path(path).stem, None, names), path, None, run, str(error))

@@ -12,7 +12,8 @@ class Options:
     """What ``spanreel replay`` was told: where the JSON report goes, what to call, which addresses may be reached.
 
     ``serve_redacted``: answers that are redacted may be given. ``changes``: what becomes different. ``times``: how
-    often it is replayed; with ``control`` as often with the model live and nothing else changed.
+    often it is replayed; with ``control`` as often with the model live and nothing else changed. ``junit``: where the
+    verdicts go as JUnit XML.
     """
 
     report: str | None = None
@@ -22,3 +23,4 @@ class Options:
     changes: Changes = field(default_factory=Changes)
     times: int = 1
     control: bool = False
+    junit: str | None = None

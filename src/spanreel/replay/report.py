@@ -29,8 +29,13 @@ def write_value(value: Json, path: str | Path) -> None:
     """Write a JSON value, the same bytes for the same value, whole or not at all."""
     file = Path(path)
     part = file.with_name(f".{file.name}.{os.getpid()}")
-    part.write_text(json.dumps(value, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    part.write_bytes(written(value))
     part.replace(file)
+
+
+def written(value: Json) -> bytes:
+    """A JSON value as the bytes of a file."""
+    return (json.dumps(value, indent=2, sort_keys=True) + "\n").encode()
 
 
 def to_text(report: Report) -> str:

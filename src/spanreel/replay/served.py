@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
@@ -28,10 +28,12 @@ _PLACE: Final = "/api/v1/sessions/"
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """Sources of which each is a file here; and where the report of the first one goes, if it came from a service."""
+    """Sources of which each is a file here; and where the reports of those go that came from a service, by file."""
 
     sources: tuple[str, ...]
-    home: str | None
+    homes: Mapping[str, str]
+    faults: Mapping[str, str] = field(default_factory=dict)
+    """Why a session cannot be had, by the file that it would be; only where it is one of several."""
 
 
 def is_served(source: object) -> bool:
@@ -44,23 +46,30 @@ def brought(sources: Sequence[str]) -> Iterator[Brought]:
     """These sources; those that a service keeps as files, for as long as this lasts.
 
     Raises:
-        ReplayRefused: one cannot be had.
+        ReplayRefused: one is no session's address, or the only one cannot be had.
     """
     if not any(map(is_served, sources)):
-        yield Brought(tuple(sources), None)
+        yield Brought(tuple(sources), {})
         return
     with tempfile.TemporaryDirectory(prefix="spanreel-") as folder:
-        here = []
+        here: list[str] = []
+        homes: dict[str, str] = {}
+        faults: dict[str, str] = {}
         for number, source in enumerate(sources):
             url, run = split_address(source)
             if is_served(url):
                 file = Path(folder) / str(number) / f"{_identity(url)}.json"
                 file.parent.mkdir()
-                file.write_bytes(fetch(url))
+                homes[str(file)] = url
+                try:
+                    file.write_bytes(fetch(url))
+                except ReplayRefused as refused:
+                    if len(sources) == 1:
+                        raise
+                    faults[str(file)] = str(refused)
                 source = str(file) + (f"#{run}" if run is not None else "")  # noqa: PLW2901 - the same, here
             here.append(source)
-        first = split_address(sources[0])[0]
-        yield Brought(tuple(here), first if is_served(first) else None)
+        yield Brought(tuple(here), homes, faults)
 
 
 def fetch(url: str) -> bytes:
