@@ -498,8 +498,7 @@ def test_what_expires_while_sessions_are_made_of_it_leaves_nothing(tmp_path: Pat
 
 def test_a_conversation_that_is_dear_rests_and_others_go_on(tmp_path: Path) -> None:
     store = open_at(tmp_path)
-    derivation = deriving(store)
-    derivation.dear_seconds = 0.0
+    derivation = Derivation(store, retell, lambda *_: None, 0, dear_seconds=0.0)
     talk = {"gen_ai.conversation.id": "talk"}
     send(store, request(chat(1, "1?", trace_of(1), **talk), scope=GENAI))
     settle(derivation)

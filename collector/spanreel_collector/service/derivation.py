@@ -9,18 +9,19 @@ import logging
 import tempfile
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from spanreel_collector.service.noting import Noting
 from spanreel_collector.service.reading_code import reading_code
 from spanreel_collector.service.relations import part, related
+from spanreel_collector.service.resting import Resting
 from spanreel_collector.service.retelling import Group, Job, Told, write_segment
 from spanreel_collector.service.workshop import Closed, Died, Unmade
 from spanreel_collector.span import Fault
-from spanreel_collector.stores.records import NO_TRACE, Derived, Pending, Refusal, TraceKey
+from spanreel_collector.stores.records import NO_TRACE, Derived, Pending, TraceKey
 from spanreel_collector.stores.store import Conflict, Store, StoreError
 
 _SECOND = 1_000_000_000
@@ -30,9 +31,6 @@ _HANDFUL = 64 * 1024 * 1024
 """Bytes of segments (as they came) that are worked on together; one conversation may be larger."""
 _ROUNDS = 10
 """How often traces are read again, since more turned out to belong to them, or others saved in between."""
-_REMEMBERED = 10_000
-_REST = 9.0
-"""A conversation that took so long that it must rest does so for this many times as long."""
 
 _log = logging.getLogger("spanreel.derivation")
 
@@ -69,11 +67,15 @@ class Derivation:
     claim_seconds: float = 30.0
     dear_seconds: float = 3.0
     most_bytes: int = 512 * 1024 * 1024
-    _resting: dict[bytes, float] = field(default_factory=dict)
-    _too_large: set[bytes] = field(default_factory=set)
-    _noted: OrderedDict[Refusal, None] = field(default_factory=OrderedDict)
+    _resting: Resting = field(init=False)
+    _noting: Noting = field(init=False)
     _unreleased: list[Pending] = field(default_factory=list)
     _read_again: set[TraceKey] | None = None
+
+    def __post_init__(self) -> None:
+        """Nothing rests and nothing is noted yet."""
+        self._resting = Resting(self.dear_seconds)
+        self._noting = Noting(self.store)
 
     def run(self, stop: threading.Event) -> None:
         """Work until told to stop; what cannot be done now is tried again."""
@@ -144,7 +146,7 @@ class Derivation:
                 if (tenant, trace) not in self._read_again:  # with another, of whose session it is
                     tenants.setdefault(tenant, {})[trace] = 0
             for tenant, marks in tenants.items():
-                self._resting.clear()
+                self._resting.wake()
                 self.derive(tenant, marks)
             done += len(behind)
             told(done)
@@ -186,16 +188,16 @@ class Derivation:
             except _TooMuch:
                 if not alone:
                     raise
-                self._too_large |= wanted
+                self._resting.too_large |= wanted
                 self._awake(tenant, marks, [wanted], names)
                 return
-            self._note(tenant, told.faults)
+            self._noting.note(tenant, told.faults)
             closed, opened = part(self.store, tenant, told.groups, wanted)
             # Of a trace that was erased meanwhile nothing is left to read, and nothing is to wait for.
             closed.append(_nothing({trace for trace in marks if trace in wanted and trace not in read}))
             if self._save(tenant, closed, {**marks, **read}):
                 for group in closed:
-                    self._rest(group.names, (time.monotonic() - began) / len(wanted) * len(group.names))
+                    self._resting.note(group.names, (time.monotonic() - began) / len(wanted) * len(group.names))
             else:
                 opened += [group.traces for group in closed]
             names |= {trace: found for group in told.groups for trace, found in group.names.items()}
@@ -205,16 +207,8 @@ class Derivation:
 
     def _known(self, tenant: str, marks: Iterable[bytes]) -> Iterator[frozenset[bytes]]:
         """What is known to belong to each; together where nothing rests, which costs less."""
-        apart = self._resting or self._too_large
-        traces = [frozenset({trace}) for trace in marks] if apart else [frozenset(marks)]
+        traces = [frozenset({trace}) for trace in marks] if self._resting else [frozenset(marks)]
         return (related(self.store, tenant, some, self.store.names(tenant, some)) for some in traces)
-
-    def _rest(self, traces: Iterable[bytes], took: float) -> None:
-        """Leave what took so many seconds alone for some time, or one endless conversation left none for the others."""
-        now = time.monotonic()
-        if took > self.dear_seconds:
-            self._resting = {trace: until for trace, until in self._resting.items() if until > now}
-            self._resting |= dict.fromkeys(traces, now + _REST * took)
 
     def _awake(
         self,
@@ -227,15 +221,13 @@ class Derivation:
 
         What belongs to a conversation that was too large is given up, under its names.
         """
-        now = time.monotonic()
-        resting = {trace for trace, until in self._resting.items() if until > now}
         awake: set[bytes] = set()
         why = f"its conversation has more than {self.most_bytes} bytes of spans, which are kept"
         for traces in together:
-            if traces & self._too_large:
+            if traces & self._resting.too_large:
                 for trace in sorted(traces & marks.keys()):
                     self._give_up(tenant, {trace: marks[trace]}, why, names.get(trace))
-            elif not traces & resting:
+            elif not self._resting.rests(traces):
                 awake |= traces
         return frozenset(awake)
 
@@ -286,23 +278,10 @@ class Derivation:
         (trace,) = marks
         _log.warning("no session can be made of trace %s: %s", trace.hex(), why)
         self.progress.failed += 1
-        self._note(tenant, [Fault(f"trace {trace.hex()}", f"no session can be made of it: {why}")])
+        self._noting.note(tenant, [Fault(f"trace {trace.hex()}", f"no session can be made of it: {why}")])
         names = {trace: self.store.names(tenant, frozenset(marks)) if named is None else named}
         known = self.store.sessions_of(tenant, frozenset(marks))
         self.store.save(Derived(tenant, dict(marks), names, (), known, self.reader))
-
-    def _note(self, tenant: str, faults: Iterable[Fault]) -> None:
-        """Note as refusals what could not be read, each once, however often it is read again."""
-        fresh = []
-        for fault in faults:
-            key = Refusal(tenant, 0, fault.place, fault.reason)
-            if key not in self._noted:
-                self._noted[key] = None
-                fresh.append(replace(key, at=time.time_ns()))
-        while len(self._noted) > _REMEMBERED:
-            self._noted.popitem(last=False)
-        if fresh:
-            self.store.append((), fresh)
 
 
 class _TooMuch(Exception):

@@ -157,6 +157,10 @@ class _Book:
 
     def add(self, cluster: Cluster, part: Part, sessions: list[Session]) -> None:
         """Note what a cluster became."""
+        for group in cluster.twins:
+            for trace in group:
+                self.one.join(min(group).encode(), trace.encode())
+            self._merged = None
         homes = sorted(home for trace, _ in cluster.traces for home in self.homes_of(trace))
         found = {*map(beginning_name, part.heads), *map(end_name, part.tails)}
         found.update(session_name(session.id) for session in sessions)
