@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from spanreel.model import Agent, ModelRecord, RunRecord, ToolRecord
-from spanreel_collector.repair.doubles import fold_beside
+from spanreel_collector.repair.doubles import fold_beside, fold_empty_runs, fold_runs_around, fold_tools_beside
 from spanreel_collector.repair.folding import (
     fold_attempts,
     fold_native_runs,
@@ -15,7 +15,7 @@ from spanreel_collector.repair.folding import (
     fold_second_views,
     fold_wrappers,
 )
-from spanreel_collector.repair.histories import chain_deltas, complete_answers
+from spanreel_collector.repair.histories import chain_deltas, complete_answers, restore_calls
 from spanreel_collector.repair.merging import fill_run
 from spanreel_collector.repair.offers import describe_tools, share_instructions
 from spanreel_collector.repair.retries import fold_retries
@@ -197,6 +197,9 @@ REPAIRS: tuple[Callable[[Trace], Trace], ...] = (
     cut_circles,
     fold_nested_tools,
     fold_native_runs,
+    fold_tools_beside,
+    fold_empty_runs,
+    fold_runs_around,
     fold_wrappers,
     describe_tools,
     recover_rounds,
@@ -207,6 +210,7 @@ REPAIRS: tuple[Callable[[Trace], Trace], ...] = (
     chain_deltas,
     chain_responses,
     complete_answers,
+    restore_calls,
     cut_circles,
     order,
 )

@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import replace
 
 from spanreel.model import Fidelity, Json, Message, ModelRecord, ToolRecord
-from spanreel_collector.sessions.continuing import completed, may_be_partial
+from spanreel_collector.sessions.continuing import asking, completed, lacks_calls, may_be_partial, with_calls
 from spanreel_collector.sessions.requests import join, read_requests
 from spanreel_collector.trace import Forest, Placed, Trace
 
@@ -52,6 +52,21 @@ def complete_answers(trace: Trace) -> Trace:
             whole[known.id] = replace(known, record=completed(known.record, placed.record))
         before[holder] = placed
     return tuple(whole.get(placed.id, placed) for placed in trace)
+
+
+def restore_calls(trace: Trace) -> Trace:
+    """Histories that have tools' answers and not the calls get the calls, from the answers of the models before."""
+    asked: dict[str, Message] = {}
+    restored = []
+    for placed in trace:
+        record = placed.record
+        if isinstance(record, ModelRecord) and record.call_id is None and record.protocol is None:
+            if asked and lacks_calls(record):
+                record = with_calls(record, asked)
+                placed = replace(placed, record=record)  # noqa: PLW2901 the same, made whole
+            asked.update(asking(record))
+        restored.append(placed)
+    return tuple(restored)
 
 
 def _may_be_partial(placed: Placed) -> bool:

@@ -11,10 +11,11 @@ from spanreel.conventions import SESSION_NAMESPACE
 from spanreel.model import Fidelity, SessionInfo, Status, ToolKind
 from spanreel.session import Key, Parent, Redaction, Run, Session, Usage
 from spanreel_collector import json_text
-from spanreel_collector.sessions.conversations import Conversations, is_loop, is_nameless, join_loops
+from spanreel_collector.sessions.conversations import Conversations, is_nameless
 from spanreel_collector.sessions.drafts import Draft, draft_runs
 from spanreel_collector.sessions.eligibility import judge, mark_missing_models
 from spanreel_collector.sessions.facts import Origins, merge_sessions
+from spanreel_collector.sessions.loops import is_loop, join_loops
 from spanreel_collector.sessions.runs import Place, child_places, write_run
 from spanreel_collector.sessions.tables import COUNTS, Tables
 from spanreel_collector.trace import Trace

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from spanreel.model import Answer, Fidelity, ModelRecord, Status
+from spanreel.model import Answer, Fidelity, Message, ModelRecord, Status
 from spanreel_collector.sessions.requests import calls_before
 
 
@@ -44,3 +45,45 @@ def chained(record: ModelRecord, before: ModelRecord) -> ModelRecord:
     new = tuple(one for one in record.request.messages if one["role"] != "system" or one not in earlier)
     request = replace(record.request, messages=(*earlier, *new))
     return replace(record, request=request, fidelity={**record.fidelity, "input": Fidelity.RECONSTRUCTED})
+
+
+def with_calls(record: ModelRecord, asked: Mapping[str, Message]) -> ModelRecord:
+    """The call with the tool calls that its history answers and leaves out, by the answers that asked for them."""
+    whole: list[Message] = []
+    unanswered = 0  # calls that the history does have, under whatever ids
+    for message in record.request.messages:
+        named = _ids((message,), "tool_call_response")
+        answer = next((asked[identity] for identity in named if identity in asked), None)
+        if answer is not None and unanswered < len(named):
+            words = [part for part in answer["parts"] if part.get("type") != "tool_call"]
+            if whole and whole[-1].get("role") == "assistant" and whole[-1]["parts"] in (words, []):
+                whole.pop()
+            whole.append({key: value for key, value in answer.items() if key != "finish_reason"})
+            unanswered += _count(answer, "tool_call")
+        unanswered += _count(message, "tool_call") - _count(message, "tool_call_response")
+        whole.append(message)
+    if tuple(whole) == record.request.messages:
+        return record
+    request = replace(record.request, messages=tuple(whole))
+    return replace(record, request=request, fidelity={**record.fidelity, "input": Fidelity.RECONSTRUCTED})
+
+
+def asking(record: ModelRecord) -> dict[str, Message]:
+    """What the model said to ask for tools, by the ids of the calls: as far as the call's history and answer tell."""
+    answer = record.answer.messages[:1] if record.answer else ()
+    return {identity: one for one in (*record.request.messages, *answer) for identity in _ids((one,), "tool_call")}
+
+
+def lacks_calls(record: ModelRecord) -> bool:
+    """Whether a call's history answers more tool calls than it has."""
+    said = record.request.messages
+    return sum(_count(one, "tool_call") for one in said) < sum(_count(one, "tool_call_response") for one in said)
+
+
+def _count(message: Message, kind: str) -> int:
+    return sum(part.get("type") == kind for part in message.get("parts", ()))
+
+
+def _ids(messages: Iterable[Message], kind: str) -> list[str]:
+    parts = [part for message in messages for part in message.get("parts", ()) if part.get("type") == kind]
+    return [part["id"] for part in parts if isinstance(part.get("id"), str) and part["id"]]

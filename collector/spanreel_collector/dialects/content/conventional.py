@@ -92,12 +92,23 @@ def _message(item: Any) -> Message | None:
     message: Message = {"role": role(item["role"]), "parts": _message_parts(item)}
     if message["parts"] and all(part["type"] == "tool_call_response" for part in message["parts"]):
         message["role"] = "tool"  # which Anthropic's form and pydantic-ai's give to the user
+    if message["role"] == "tool" and message["parts"] and all(part["type"] == "text" for part in message["parts"]):
+        told = "".join(str(part.get("content", "")) for part in message["parts"])
+        captured_any = any("content" in part for part in message["parts"])
+        answer: dict[str, Json] = {"type": "tool_call_response", "id": _identity(item)}
+        message["parts"] = [{**answer, "response": told} if captured_any else answer]
     if message["role"] != item["role"]:
         message["provider_fields"] = {"role": item["role"]}
     for key in ("name", "finish_reason"):
         if isinstance(item.get(key), str) and item[key]:
             message[key] = item[key]
     return message
+
+
+def _identity(item: dict[str, Any]) -> str | None:
+    """The call that a tool's message answers, where the message and not a part of it says so."""
+    found = item.get("tool_call_id", item.get("id"))
+    return found if isinstance(found, str) and found else None
 
 
 def _message_parts(item: dict[str, Any]) -> list[dict[str, Json]]:

@@ -1,0 +1,206 @@
+"""Loops without an agent, whose very calls may be traces of their own: which continue one another, and as what."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from spanreel.model import Answer, ModelRecord, Record, Status
+from spanreel_collector.sessions.continuing import (
+    asking,
+    chained,
+    completed,
+    goes_on_from,
+    lacks_calls,
+    may_be_partial,
+    with_calls,
+)
+from spanreel_collector.sessions.drafts import Draft
+from spanreel_collector.sessions.facts import merge_sessions
+from spanreel_collector.sessions.gists import answers_before, calls_in, gist, gists, joined, prefixes, without_calls
+from spanreel_collector.sessions.requests import calls_before, calls_of
+from spanreel_collector.trace import Placed
+
+_WITHOUT = b"-"
+"""Ends the name of what was said without the calls of tools."""
+_UNTOLD = b"?"
+"""Ends the name of what was said before an answer that nobody told."""
+
+
+def is_loop(root: Draft) -> bool:
+    """Whether another trace may go on with this very run, or it with another's: of no known agent and session."""
+    return root.run is None and root.session.id is None and bool(root.models)
+
+
+def loop_ends(root: Draft) -> tuple[list[bytes], list[bytes]]:
+    """What a loop would go on from, and what would go on from it."""
+    shadowed = _shadowed(root)
+    heads = [head for _, head in _heads(root.models[0])[1]]
+    return [*heads, *([_name(shadowed)] if shadowed else [])], _tails(root.models[-1])
+
+
+def join_loops(roots: Iterable[Draft]) -> list[list[Draft]]:
+    """Loops by conversation: lists of runs that continue one another, loops cut into several traces made whole.
+
+    A call whose messages begin with those of an earlier one and its answer continues it: with a tool's result it is
+    the same run, with new words of the user the next run of the conversation.
+    """
+    conversations: list[list[Draft]] = []
+    tails: dict[bytes, list[tuple[list[Draft], Draft]]] = defaultdict(list)
+    for root in _without_shadows(sorted(roots, key=lambda root: root.started)):
+        continued = _continued(root.models[0], tails)
+        if continued is None:
+            conversation, current = [root], root
+            conversations.append(conversation)
+        else:
+            conversation, current, rest = continued
+            _complete(current, root)
+            if _new_words(rest):
+                conversation.append(root)
+                current = root
+            else:
+                _append(current, root)
+        for key in _tails(current.models[-1]):
+            tails[key].append((conversation, current))
+    return conversations
+
+
+def _shadowed(root: Draft) -> str | None:
+    """The response that this loop, one call of which nothing but numbers is told, may be a second view of."""
+    record = root.models[0].record
+    if len(root.models) > 1 or root.tools or not isinstance(record, ModelRecord) or _has_content(record):
+        return None
+    return record.answer.response_id if record.answer else None
+
+
+def _without_shadows(roots: list[Draft]) -> Iterator[Draft]:
+    """The loops without second views of a call, which fill it: SDKs may have spans of their own in their own traces."""
+    shadows = [root for root in roots if _shadowed(root) is not None]
+    homes: dict[str, tuple[Draft, int]] = {}
+    for root in roots if shadows else ():
+        for at, placed in enumerate(root.models):
+            record = placed.record
+            if isinstance(record, ModelRecord) and _has_content(record) and record.answer and record.answer.response_id:
+                homes.setdefault(record.answer.response_id, (root, at))
+    for root in roots:
+        home = homes.get(_shadowed(root) or "")
+        if home is None or _scope_of(home[0].models[home[1]]) == _scope_of(root.models[0]):
+            yield root
+            continue
+        models, at = home[0].models, home[1]
+        models[at] = replace(models[at], record=_filled(models[at].record, root.models[0].record))
+
+
+def _filled(record: Record | None, shadow: Record | None) -> Record | None:
+    """The call with the counts that only its second view has."""
+    if not isinstance(record, ModelRecord) or not isinstance(shadow, ModelRecord) or not shadow.answer:
+        return record
+    answer = record.answer or Answer()
+    return replace(record, answer=replace(answer, usage=answer.usage or shadow.answer.usage))
+
+
+def _has_content(record: ModelRecord) -> bool:
+    answered = record.answer is not None and any(message.get("parts") for message in record.answer.messages)
+    return bool(record.request.messages) or answered
+
+
+def _scope_of(placed: Placed) -> str:
+    return placed.span.origin.scope
+
+
+def _complete(run: Draft, more: Draft) -> None:
+    """What the run's last call answered, where only the call that continues it tells; and what that leaves out."""
+    last, after = run.models[-1], more.models[0].record
+    if not isinstance(after, ModelRecord) or not isinstance(last.record, ModelRecord):
+        return
+    if may_be_partial(last.record):
+        run.models[-1] = replace(last, record=completed(last.record, after))
+    if after.protocol is None and calls_before(after):
+        more.models[0] = replace(more.models[0], record=chained(after, last.record))
+    elif after.protocol is None and lacks_calls(after):
+        more.models[0] = replace(more.models[0], record=with_calls(after, asking(last.record)))
+
+
+def _continued(
+    placed: Placed, tails: dict[bytes, list[tuple[list[Draft], Draft]]]
+) -> tuple[list[Draft], Draft, list[str]] | None:
+    """The newest run that this call continues, taken (a run is continued once), and the messages that are new."""
+    first, heads = _heads(placed)
+    for length, head in heads:
+        if tails.get(head):
+            return *tails[head].pop(), first[length:]
+    return None
+
+
+def _heads(placed: Placed) -> tuple[list[str], list[tuple[int, bytes]]]:
+    """What this call's messages say, and the tails that it would continue, each with how many messages it has of them.
+
+    First what it names itself, then its own beginnings, longest first.
+    """
+    record = placed.record
+    if not isinstance(record, ModelRecord):
+        return [], []
+    said = joined(record.request.messages)
+    first = [gist(message) for message in said]
+    named = [(0, _name(one)) for one in goes_on_from(record)]
+    beginnings = prefixes(first)
+    found: list[tuple[int, bytes]] = []
+    for length in range(len(first), 0, -1):
+        if length < len(first):
+            found.append((length, beginnings[length - 1]))
+        if length > 1 and first[length - 1].startswith('["assistant"'):
+            found.append((length, beginnings[length - 2] + _UNTOLD))
+            if calls := calls_in(said[length - 1 : length], "tool_call"):
+                found.append((length, beginnings[length - 2] + calls))
+        start = answers_before(said, length)
+        if calls := calls_in(said[start:length], "tool_call_response"):
+            # The calls may be left out, and what the model said beside them or not.
+            found += [(length, beginnings[at - 1] + calls) for at in (start, start - 1) if at > 0]
+    if lacks_calls(record):
+        bare = without_calls(said)
+        without = prefixes(map(gist, bare))
+        for at in range(len(bare) - 1, 0, -1):
+            if bare[at - 1].get("role") == "assistant":
+                found.append((len(said) - len(bare) + at, without[at - 1] + _WITHOUT))
+    return first, [*named, *found]
+
+
+def _tails(placed: Placed) -> list[bytes]:
+    """What the next call of the same conversation would begin with: this one's messages and answer, or its id."""
+    record = placed.record
+    if not isinstance(record, ModelRecord) or record.status is not Status.OK:
+        return []
+    told = record.answer or Answer()
+    identity = told.response_id
+    keys = [_name(one) for one in (identity, *calls_of(record)) if one]
+    answer = [message for message in told.messages[:1] if message.get("parts")]
+    if record.request.messages:
+        said = prefixes(gists((*record.request.messages, *answer)))[-1]
+        keys.append(said if answer else said + _UNTOLD)
+        if answer and any(message.get("role") == "tool" for message in record.request.messages):
+            bare = without_calls(joined((*record.request.messages, *answer)))
+            keys.append(prefixes(map(gist, bare))[-1] + _WITHOUT)
+        if answer and (calls := calls_in(answer, "tool_call")):
+            keys.append(prefixes(gists(record.request.messages))[-1] + calls)
+    return keys
+
+
+def _name(response: str) -> bytes:
+    return response.encode("utf-8", "replace")
+
+
+def _append(run: Draft, more: Draft) -> None:
+    run.models += more.models
+    run.tools += more.tools
+    run.asked_in.update(more.asked_in)
+    run.turns.update(more.turns)
+    run.around += more.around
+    run.session = merge_sessions([run.session, more.session])
+    for child in more.children:
+        child.parent = run
+        run.children.append(child)
+
+
+def _new_words(rest: list[str]) -> bool:
+    return any(gist.startswith('["user"') and '"type":"text"' in gist for gist in rest)
