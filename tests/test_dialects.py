@@ -427,3 +427,10 @@ def test_an_agent_around_calls_of_the_conventions_is_their_run() -> None:
         (1, []),
     ]
     assert one.replay.eligible
+
+
+@pytest.mark.parametrize(("kept", "read"), [("0.2", 0.2), ("1e-1", 0.1), ("100", 100), ("high", "high"), ("", "")])
+def test_settings_of_a_store_that_keeps_texts_alone_are_numbers(kept: str, read: Any) -> None:
+    attributes = {names.OPERATION: "chat", names.REQUEST_TEMPERATURE: kept, names.REQUEST_SEED: "7"}
+    (call,) = only_run(session(span(1, "chat gpt-5", attributes), scope=GENAI)).model_calls()
+    assert call.settings == {"temperature": read, "seed": 7}

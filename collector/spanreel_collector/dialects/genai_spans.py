@@ -186,7 +186,7 @@ def _read_settings(attributes: Attributes) -> dict[str, Json]:
     if conversation and conversation.startswith("resp_"):
         # What Microsoft's Agent Framework puts here is not a conversation: each call has the response before it.
         settings.setdefault("previous_response_id", conversation)
-    return settings
+    return values.with_numbers(settings)
 
 
 def _read_run(span: RawSpan, operation: str) -> RunRecord:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -57,6 +58,22 @@ def integer(attributes: Attributes, *keys: str) -> int | None:
     return None
 
 
+_NUMERIC = (
+    *("temperature", "top_p", "top_k", "max_tokens", "seed", "frequency_penalty", "presence_penalty"),
+    *("choice_count", "dimensions"),
+)
+_NUMBER = re.compile(r"-?\d{1,18}(?:\.\d{1,18})?(?:[eE]-?\d{1,2})?", re.ASCII)
+
+
+def with_numbers(settings: dict[str, Json]) -> dict[str, Json]:
+    """A request's settings, of which numbers may come as text: there are stores that keep texts alone."""
+    for name in _NUMERIC:
+        value = settings.get(name)
+        if isinstance(value, str) and _NUMBER.fullmatch(value):
+            settings[name] = int(value) if value.removeprefix("-").isdigit() else float(value)
+    return settings
+
+
 def texts(attributes: Attributes, key: str) -> list[str]:
     """The texts of an attribute that holds a list of them, or such a list as JSON, or one text."""
     given = attributes.get(key)
@@ -106,7 +123,9 @@ def _unwrapped(value: Json) -> Json:
 
 
 def role(name: str) -> str:
-    """The role of a message by the conventions' names."""
+    """The role of a message by the conventions' names; an enumeration's member is its name, as `Role.USER` is."""
+    if "." in name:
+        name = name.rpartition(".")[2].lower().replace("_", "-")
     return _ROLES.get(name, name)
 
 

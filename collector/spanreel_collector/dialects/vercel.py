@@ -165,7 +165,7 @@ def _read_settings(attributes: Attributes) -> dict[str, Json]:
             settings[name] = value
     if attributes.get("ai.prompt.toolChoice") is not None:
         settings["tool_choice"] = ai_sdk.tool_choice(attributes["ai.prompt.toolChoice"])
-    return settings
+    return values.with_numbers(settings)
 
 
 def _request_fields(attributes: Attributes) -> dict[str, Json]:

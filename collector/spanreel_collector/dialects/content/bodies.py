@@ -117,7 +117,7 @@ def settings(parameters: dict[str, Json]) -> dict[str, Json]:
         read.setdefault("reasoning_effort", reasoning["effort"])
     if isinstance(text, dict) and isinstance(text.get("format"), dict) and text["format"].get("type") != "text":
         read.setdefault("response_format", text["format"])
-    return read
+    return values.with_numbers(read)
 
 
 def read_facts(body: Json) -> Answer | None:
