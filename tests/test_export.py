@@ -514,6 +514,30 @@ def test_at_exit_what_waits_is_exported_by_grpc_and_http(receiver: Received) -> 
     assert (ran.returncode, ran.stderr, [span.name for span in receiver.spans]) == (0, "", ["last"])
 
 
+def test_a_thread_that_goes_on_after_the_main_thread_is_recorded(tmp_path: Path) -> None:
+    file = tmp_path / "traces.jsonl"
+    ran = run_script(
+        """
+    import threading
+    import spanreel
+
+    @spanreel.run(agent="late")
+    def work():
+        return "done"
+
+    def later():
+        threading.main_thread().join()
+        print(work())
+
+    spanreel.instrument()
+    threading.Thread(target=later).start()
+    """,
+        SPANREEL_FILE=str(file),
+    )
+    assert (ran.returncode, ran.stderr, ran.stdout) == (0, "", "done\n")
+    assert read_names(file) == ["invoke_agent late"]
+
+
 def test_a_dead_endpoint_delays_the_exit_by_a_bounded_time_and_says_so_once() -> None:
     started = time.perf_counter()
     ran = run_script(SCRIPT + "\n    span('last')", OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:9")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import concurrent.futures.thread  # noqa: F401 -- see `_make_ready`
+import contextlib
 import os
 import sys
 import threading
@@ -295,5 +296,7 @@ def _shut_down() -> None:
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_begin_child)
 if hasattr(threading, "_register_atexit"):
-    threading._register_atexit(_make_ready)  # noqa: SLF001 -- there is no public name for it
+    # RuntimeError: the main thread has ended, and other threads go on.
+    with contextlib.suppress(RuntimeError):
+        threading._register_atexit(_make_ready)  # noqa: SLF001 -- there is no public name for it
 atexit.register(_shut_down)

@@ -5,6 +5,7 @@ Until then spans are our own, and go through our own `Pipeline`; the user's span
 
 from __future__ import annotations
 
+import concurrent.futures.thread  # noqa: F401 -- it cannot be imported any more once the main thread has ended
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from opentelemetry import trace
 from opentelemetry.context import Context
+from opentelemetry.sdk.resources import SERVICE_NAME, OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SpanExporter
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
@@ -87,7 +89,7 @@ class TracerSource:
                 from spanreel.export import Pipeline  # noqa: PLC0415 - `import spanreel.auto` must not pay for it
 
                 # Never given a processor: it is asked for what it read from the environment.
-                provider = TracerProvider(shutdown_on_exit=False)
+                provider = TracerProvider(shutdown_on_exit=False, resource=_resource())
                 pipeline = Pipeline(self.settings, self._exporters)
                 tracer = self._tracer_of(provider)
                 if not isinstance(tracer, NoOpTracer):  # OTEL_SDK_DISABLED
@@ -172,6 +174,14 @@ def _hold(span: Span, capture: Capture) -> None:
     """On our own pipeline: kept with the span that is about to end."""
     if isinstance(span, OwnSpan):
         span.capture = capture
+
+
+def _resource() -> Resource:
+    """What the environment says of the program."""
+    try:
+        return Resource.create()
+    except RuntimeError:  # the SDK asks an executor, of which there is none once the main thread has ended
+        return Resource({SERVICE_NAME: "unknown_service"}).merge(OTELResourceDetector().detect())
 
 
 def _users_provider() -> Any:
