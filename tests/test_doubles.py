@@ -8,9 +8,11 @@ import pytest
 
 from otlp_lines import (
     GENAI,
+    TRACE,
     Span,
     agent,
     asks,
+    attribute_list,
     called,
     chat,
     converted,
@@ -18,6 +20,7 @@ from otlp_lines import (
     ours,
     request,
     said,
+    span,
     span_id,
     told,
     tool,
@@ -152,3 +155,99 @@ def test_a_workflow_that_says_nothing_beside_a_run_is_no_request() -> None:
     workflow = agent(20, None, start=2, also={names.OPERATION: "invoke_workflow"})
     one = recorded([agent(1, "clerk", seconds=9), chat(2, HI, HO, 1)], [workflow])
     assert [run.agent.name for run in one.runs] == ["clerk"]
+
+
+def in_own_traces(*spans: Span) -> list[Span]:
+    """A client's spans, each a trace of its own."""
+    return [{**one, "traceId": f"{number:032x}"} for number, one in enumerate(spans, 1)]
+
+
+@pytest.mark.parametrize("identified", [True, False])
+def test_a_clients_spans_in_traces_of_their_own_are_the_calls_of_the_framework_around(*, identified: bool) -> None:
+    also = answered if identified else lambda _: TOKENS
+    mine = [
+        agent(1, "clerk", seconds=60),
+        chat(2, HI, LOOK, 1, start=2, seconds=2),
+        tool(4, "look", {"city": "Rome"}, "25 degrees", 1),
+        chat(5, TOLD, HO, 1, start=5, seconds=2),
+    ]
+    for asked, identity in ((mine[1], "r1"), (mine[3], "r2")):
+        asked["attributes"] += attribute_list({names.RESPONSE_ID: identity} if identified else {})
+    theirs = in_own_traces(
+        chat(12, HI, LOOK, start=2.5, seconds=1, also=also("r1")), chat(15, TOLD, HO, start=5.5, also=also("r2"))
+    )
+    one = recorded(mine, theirs)
+    assert (one.key.value, [run.agent.name for run in one.runs]) == (TRACE, ["clerk"])
+    assert len(calls(one)) == 2
+    assert [call.id for call in one.runs[0].tool_calls()] == [span_id(4)]
+    assert one.usage.input_tokens == 20
+
+
+def test_runs_of_two_recorders_in_two_traces_are_one() -> None:
+    mine = whole_run(10, 1, calls_in=10, scope_id=True)
+    theirs = [{**one, "traceId": "b" * 32} for one in whole_run(20, 1, calls_in=20, scope_id=True)]
+    one = recorded(mine, theirs)
+    assert ([run.id for run in one.runs], one.usage.input_tokens) == ([span_id(10)], 20)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"service": "other"},
+        {"scope": GENAI},
+        {"start": 20},
+        {"identity": "r9"},
+    ],
+    ids=["another service", "the same writer", "another time", "another response"],
+)
+def test_calls_of_two_traces_that_are_no_twins_stay_two_sessions(other: dict[str, Any]) -> None:
+    first = request(
+        agent(1, "clerk", seconds=60), chat(2, HI, HO, 1, start=2, seconds=2, also=answered("r1")), scope=GENAI
+    )
+    twin = chat(12, HI, HO, start=other.get("start", 2.5), also=answered(other.get("identity", "r1")))
+    where = {"scope": other.get("scope", OTHER), "service": other.get("service", "demo")}
+    assert len(converted(first, request(*in_own_traces(twin), **where)).sessions) == 2
+
+
+def test_where_only_words_tell_and_two_calls_could_be_meant_none_is() -> None:
+    mine = [request(agent(number, "clerk", seconds=9, trace=f"{number:032x}"), scope=GENAI) for number in (1, 2)]
+    mine += [request(chat(3, HI, HO, number, start=3, trace=f"{number:032x}"), scope=GENAI) for number in (1, 2)]
+    theirs = request({**chat(4, HI, HO, start=3, seconds=0.4), "traceId": "b" * 32}, scope=OTHER)
+    assert len(converted(*mine, theirs).sessions) == 3
+
+
+def test_tools_that_two_recorders_saw_in_one_run_are_one_call_each() -> None:
+    mine = [agent(1, "clerk", seconds=60), chat(2, HI, LOOK, 1), chat(9, TOLD, HO, 1)]
+    mine += [tool(4, "look", {"city": "Rome"}, "25 degrees", 1, seconds=1, also={names.TOOL_CALL_ID: "call_1"})]
+    step = {names.OPERATION: "agent_step"}
+    theirs = [
+        span(3, "step", step, 1, start=3.5, seconds=4),
+        tool(5, "look", "Rome", "25 degrees", 3, start=4.1, seconds=1),
+        tool(6, "look", "Paris", "20 degrees", 3, start=4.2, seconds=1),
+    ]
+    run = recorded(mine, theirs).runs[0]
+    assert [(call.id, call.arguments) for call in run.tool_calls()] == [
+        (span_id(4), {"city": "Rome"}),
+        (span_id(6), "Paris"),
+    ]
+
+
+def test_an_empty_run_of_another_recorders_in_the_time_of_the_same_agents_is_its_view() -> None:
+    mine = [agent(1, "clerk", seconds=60), agent(2, "cook", 1, start=3, seconds=9), chat(4, HI, HO, 2)]
+    one = recorded(mine, [agent(3, "cook", 1, start=2.9, seconds=9.2)])
+    assert [(run.id, run.agent.name) for run in one.runs] == [(span_id(1), "clerk"), (span_id(2), "cook")]
+
+
+def test_a_workflow_shows_what_its_first_agent_was_asked_and_its_last_one_answered() -> None:
+    workflow = {names.OPERATION: "invoke_workflow"}
+    spans = [
+        agent(1, None, seconds=60, also=workflow),
+        agent(2, "clerk", 1, seconds=5),
+        chat(3, HI, LOOK, 2),
+        agent(8, "cook", 1, seconds=5),
+        chat(9, TOLD, HO, 8),
+    ]
+    (one,) = converted(request(*spans, scope=GENAI)).sessions
+    (root,) = one.roots()
+    shown = [[one.messages[index].parts[0]["content"] for index in ends] for ends in (root.input, root.output)]
+    assert shown == [["Weather?"], ["Sunny."]]

@@ -14,6 +14,7 @@ from spanreel_collector import dialects
 from spanreel_collector.conversion.account import Tally
 from spanreel_collector.conversion.packing import Packed, Unpacker, pack
 from spanreel_collector.conversion.spool import Cluster, Document, Part, Place, Spool
+from spanreel_collector.conversion.twins import Twin, read_twins
 from spanreel_collector.repair import drop_redelivered, join_logs, repair
 from spanreel_collector.repair.merging import join_views
 from spanreel_collector.sessions.assemble import Assembly, Finished
@@ -93,12 +94,15 @@ def convert_cluster(
     unpacker = Unpacker()
     assembly = Assembly(lambda place, error: tally.add([Fault(place, said(error))], {}), namespace)
     heads, tails = set[bytes](), set[bytes]()
-    for trace, places in cluster.traces:
+    twins: list[Twin] = []
+    for trace, places in _whole_traces(cluster):
         spans, logs = unpacker.unpack(read(place) for place in places)
         if tally.account is not None:
             for span in spans.values():
                 tally.account.add_span(span)
-        for root in assembly.add(_read_trace(trace, spans, logs, tally)):
+        placed = _read_trace(trace, spans, logs, tally)
+        twins += read_twins(placed)
+        for root in assembly.add(placed):
             ends = read_ends(root)
             heads.update(ends[0])
             tails.update(ends[1])
@@ -117,7 +121,20 @@ def convert_cluster(
         start, arrival = one.began
         kind, value = session.key.kind, session.key.value
         documents.append(Document(start, arrival, kind, value, session.id, len(session.runs), text))
-    return Part(cluster.names, tuple(documents), tally, frozenset(heads), frozenset(tails)), finished
+    return Part(cluster.names, tuple(documents), tally, frozenset(heads), frozenset(tails), tuple(twins)), finished
+
+
+def _whole_traces(cluster: Cluster) -> Iterator[tuple[str, tuple[Place, ...]]]:
+    """The traces of a cluster, those that are one put together at the place of the first."""
+    groups = {trace: group for group in cluster.twins for trace in group}
+    for trace, places in cluster.traces:
+        group = groups.get(trace)
+        if group is None:
+            yield trace, places
+            continue
+        members = [(name, found) for name, found in cluster.traces if name in group]
+        if members[0][0] == trace:
+            yield trace, tuple(place for _, found in members for place in found)
 
 
 def _read_trace(trace: str, spans: Mapping[int, RawSpan], logs: list[RawLog], tally: Tally) -> Trace:

@@ -10,13 +10,14 @@ import pickle
 import sqlite3
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
 from spanreel_collector.conversion.packing import Packed
+from spanreel_collector.conversion.twins import Twin, pair
 from spanreel_collector.conversion.unions import Unions
 
 _TABLES = """
@@ -31,6 +32,7 @@ CREATE TABLE document(part INTEGER, start INTEGER, arrival INTEGER, kind TEXT, v
     offset INTEGER, length INTEGER);
 CREATE TABLE tail(name BLOB, part INTEGER);
 CREATE TABLE head(name BLOB, part INTEGER);
+CREATE TABLE twin(name BLOB, sure INTEGER, start INTEGER, end INTEGER, scope BLOB, trace BLOB, part INTEGER);
 """
 # Traces that are one are read as one: under the least of their names.
 _MERGE = """
@@ -63,6 +65,10 @@ UNION
 SELECT one.part, other.part FROM document AS one JOIN document AS other
     ON one.kind = other.kind AND one.value = other.value WHERE one.part < other.part
 """
+_TWINS = """
+SELECT name, sure, start, end, scope, trace, part FROM twin
+    WHERE name IN (SELECT name FROM twin GROUP BY name HAVING COUNT(DISTINCT scope) > 1) ORDER BY name, start, rowid
+"""
 
 _AHEAD = 1024 * 1024
 """Bytes of segments, which are small, that are written at a time."""
@@ -75,10 +81,14 @@ Place = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Traces that may share sessions, in the order of their start, each with the places of its segments."""
+    """Traces that may share sessions, in the order of their start, each with the places of its segments.
+
+    ``twins`` are those that are read as one.
+    """
 
     names: tuple[bytes, ...]
     traces: tuple[tuple[str, tuple[Place, ...]], ...]
+    twins: tuple[frozenset[str], ...] = ()
 
     @property
     def size(self) -> int:
@@ -108,6 +118,7 @@ class Part:
     rest: Any
     heads: frozenset[bytes] = frozenset()
     tails: frozenset[bytes] = frozenset()
+    twins: tuple[Twin, ...] = ()
 
 
 class Spool:
@@ -215,6 +226,9 @@ class Spool:
             self._written += len(document.text)
         self._index.executemany("INSERT INTO head VALUES (?, ?)", ((name, number) for name in part.heads))
         self._index.executemany("INSERT INTO tail VALUES (?, ?)", ((name, number) for name in part.tails))
+        self._index.executemany(
+            "INSERT INTO twin VALUES (?, ?, ?, ?, ?, ?, ?)", (_row(one, number) for one in part.twins)
+        )
 
     def rejoined(self) -> Iterator[tuple[int, Cluster]]:
         """Clusters made of those whose parts belong together, as only their content told; the parts are forgotten.
@@ -225,6 +239,7 @@ class Spool:
         unions = Unions[int]()
         for one, other in self._index.execute(_CONTINUED):
             unions.join(one, other)
+        twins = self._twins(unions)
         together: dict[int, list[int]] = defaultdict(list)
         for number, chief in unions.pairs():
             together[chief].append(number)
@@ -233,9 +248,28 @@ class Spool:
                 "CREATE INDEX member_part ON member(part); CREATE INDEX placed_cluster ON placed(cluster);"
             )
         for chief, numbers in sorted(together.items()):
-            yield chief, self._forget(numbers)
+            yield chief, self._forget(numbers, twins)
 
-    def _forget(self, numbers: Sequence[int]) -> Cluster:
+    def _twins(self, unions: Unions[int]) -> dict[str, frozenset[str]]:
+        """Traces that share a model call, each with all that it is one with; their parts belong together."""
+        homes: dict[str, int] = {}
+
+        def noted() -> Iterator[Twin]:
+            for name, sure, start, end, scope, trace, part in self._index.execute(_TWINS):
+                twin = Twin(name, bool(sure), start, end, _text(scope), _text(trace))
+                homes[twin.trace] = part
+                yield twin
+
+        one = Unions[bytes]()
+        for first, second in pair(noted()):
+            one.join(_bytes(first), _bytes(second))
+            unions.join(homes[first], homes[second])
+        groups: dict[bytes, set[str]] = defaultdict(set)
+        for name, chief in one.pairs():
+            groups[chief].add(_text(name))
+        return {trace: frozenset(group) for group in groups.values() for trace in group}
+
+    def _forget(self, numbers: Sequence[int], twins: Mapping[str, frozenset[str]]) -> Cluster:
         self._index.execute("CREATE TEMP TABLE gone(part INTEGER PRIMARY KEY)")
         self._index.executemany("INSERT INTO gone VALUES (?)", ((number,) for number in numbers))
         names = self._index.execute("SELECT cluster FROM member JOIN gone USING(part) ORDER BY member.rowid").fetchall()
@@ -243,7 +277,8 @@ class Spool:
         for table, column in (("part", "number"), ("document", "part")):
             self._index.execute(f"DELETE FROM {table} WHERE {column} IN (SELECT part FROM gone)")  # noqa: S608 - ours
         self._index.execute("DROP TABLE gone")
-        return Cluster(tuple(name for (name,) in names), together.traces)
+        groups = dict.fromkeys(twins[trace] for trace, _ in together.traces if trace in twins)
+        return Cluster(tuple(name for (name,) in names), together.traces, tuple(groups))
 
     # -- documents ---------------------------------------------------------------------------------------------------
 
@@ -288,6 +323,15 @@ def _clusters(rows: Iterable[tuple[bytes, bytes, int, int, int]]) -> Iterator[Cl
 
 def _cluster(name: bytes, traces: dict[bytes, list[Place]]) -> Cluster:
     return Cluster((name,), tuple((trace.decode("utf-8"), tuple(places)) for trace, places in traces.items()))
+
+
+def _row(twin: Twin, number: int | None) -> tuple[Any, ...]:
+    times = min(twin.start, _LAST), min(twin.end, _LAST)
+    return (twin.name, twin.sure, *times, _bytes(twin.scope), _bytes(twin.trace), number)
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogatepass")
 
 
 def _bytes(text: str) -> bytes:

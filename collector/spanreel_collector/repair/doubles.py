@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from spanreel.model import ModelRecord, Record, RunRecord, ToolRecord
+from spanreel.model import Json, ModelRecord, Record, RunRecord, ToolRecord
 from spanreel_collector.repair.merging import fill_model, fill_run, fill_tool
 from spanreel_collector.repair.views import (
     failed_alike,
@@ -32,11 +31,93 @@ def fold_beside(trace: Trace) -> Trace:
         return trace
     forest = Forest(trace)
     doubles = _Doubles({placed.id: placed for placed in trace}, _told(trace), _holders(trace, forest))
-    for calls in _beside(trace, doubles.holders):
-        doubles.fold_calls(calls)
+    calls = [placed for placed in trace if isinstance(placed.record, ModelRecord)]
+    doubles.fold_calls(sorted(calls, key=lambda call: (call.span.start, -call.span.end)))
     doubles.fold_runs(trace)
     folded = tuple(doubles.current[placed.id] for placed in trace if placed.id in doubles.current)
     return moved(folded, doubles.gone)
+
+
+def fold_tools_beside(trace: Trace) -> Trace:
+    """Tools' spans of two writers beside each other, at the same time and of the same call, become one."""
+    tools = [placed for placed in trace if isinstance(placed.record, ToolRecord)]
+    if len({placed.span.origin.scope for placed in tools}) < 2:
+        return trace
+    current = {placed.id: placed for placed in trace}
+    gone: dict[str, str] = {}
+    open_ones: list[str] = []
+    told: dict[str, set[str]] = {}
+    for call in sorted(tools, key=lambda call: (call.span.start, -call.span.end)):
+        scope = call.span.origin.scope
+        open_ones = [one for one in open_ones if current[one].span.end >= call.span.start]
+        twin = next((one for one in open_ones if scope not in told[one] and _is_one_call(current[one], call)), None)
+        if twin is None:
+            open_ones.append(call.id)
+            told[call.id] = {scope}
+            continue
+        kept, other = (call, current[twin]) if _is_our_tool(call) else (current[twin], call)
+        assert isinstance(other.record, ToolRecord)
+        record = kept.record if _is_our_tool(kept) else fill_tool(kept.record, other.record)
+        current[kept.id] = replace(kept, record=record)
+        told[kept.id] = {*told[twin], scope}
+        open_ones[open_ones.index(twin)] = kept.id
+        gone[other.id] = kept.id
+        del current[other.id]
+    return moved(tuple(current[placed.id] for placed in trace if placed.id in current), gone)
+
+
+def _is_our_tool(placed: Placed) -> bool:
+    return getattr(placed.record, "run_id", None) is not None
+
+
+def fold_empty_runs(trace: Trace) -> Trace:
+    """A run without calls within the time of another writer's run of the same agent, which has them, is its view."""
+    runs = [placed for placed in trace if isinstance(placed.record, RunRecord) and placed.record.agent.name]
+    if len({placed.span.origin.scope for placed in runs}) < 2:
+        return trace
+    forest = Forest(trace)
+    busy = {holder for holder in _holders(trace, forest).values() if holder is not None}
+    named: dict[str | None, list[Placed]] = defaultdict(list)
+    for placed in runs:
+        if placed.id in busy:
+            named[_agent(placed)].append(placed)
+    folded: dict[str, Placed] = {}
+    for placed in runs:
+        homes = [run for run in named[_agent(placed)] if _at_once(run, placed)] if placed.id not in busy else []
+        if len(homes) == 1:
+            folded[placed.id] = replace(placed, record=None)
+            folded[homes[0].id] = fill_run(folded.get(homes[0].id, homes[0]), placed)
+    return tuple(folded.get(placed.id, placed) for placed in trace)
+
+
+def fold_runs_around(trace: Trace) -> Trace:
+    """A run without model calls around one of the same agent that has them, and no tool between, is one with it."""
+    runs = [placed for placed in trace if isinstance(placed.record, RunRecord) and placed.record.agent.name]
+    if len(runs) < 2 or len({_agent(run) for run in runs}) == len(runs):
+        return trace
+    forest = Forest(trace)
+    holders = _holders(trace, forest)
+    asking = {holders[placed.id] for placed in trace if _is_model(placed)}
+    folded: dict[str, Placed] = {}
+    for placed in runs:
+        outer = next(forest.records_above(placed), None)
+        if outer is None or _agent(outer) != _agent(placed) or outer.id in asking or placed.id not in asking:
+            continue
+        folded[placed.id] = replace(placed, record=None)
+        folded[outer.id] = fill_run(folded.get(outer.id, outer), placed)
+    return tuple(folded.get(placed.id, placed) for placed in trace)
+
+
+def _agent(run: Placed) -> str | None:
+    return run.record.agent.name if isinstance(run.record, RunRecord) else None
+
+
+def _at_once(one: Placed, other: Placed) -> bool:
+    """Whether two writers' spans went on at the same time, but for what beginning and ending them took."""
+    if _alike(one, other):
+        return False
+    shared = min(one.span.end, other.span.end) - max(one.span.start, other.span.start)
+    return shared > 0 and 2 * shared > max(one.span.end - one.span.start, other.span.end - other.span.start)
 
 
 def _told(trace: Trace) -> Counter[str]:
@@ -55,19 +136,6 @@ def _holders(trace: Trace, forest: Forest) -> dict[str, str | None]:
     return {identity: holder.id if holder is not None else None for identity, holder in holders}
 
 
-def _beside(trace: Trace, holders: dict[str, str | None]) -> Iterator[list[Placed]]:
-    """Model calls that may be the same: those of one response id, wherever they stand, and those of one run."""
-    beside: dict[tuple[str, str | None], list[Placed]] = defaultdict(list)
-    for placed in trace:
-        if isinstance(placed.record, ModelRecord):
-            beside["in", holders[placed.id]].append(placed)
-            if identity := response_id(placed.record):
-                beside["answered", identity].append(placed)
-    for calls in beside.values():
-        if len({call.span.origin.scope for call in calls}) > 1:
-            yield sorted(calls, key=lambda call: (call.span.start, -call.span.end))
-
-
 @dataclass(eq=False, slots=True)
 class _Doubles:
     """A trace while its doubles are folded. ``views`` are the runs that calls went from, each with where they went."""
@@ -82,18 +150,25 @@ class _Doubles:
         """Fold model calls, which are ordered by start."""
         around: list[str] = []
         for call in calls:
-            if call.id not in self.current:
-                continue
             around = [one for one in around if one in self.current and self.current[one].span.end >= call.span.start]
-            views = [self.current[one] for one in around if _is_seen_twice(self.current[one], self.current[call.id])]
+            views = [self.current[one] for one in around if self._is_seen_twice(self.current[one], call)]
             around.append(call.id)
             if views:
                 # Of calls side by side, the one that it fits most closely.
-                self._fold(min(views, key=lambda view: view.span.end - view.span.start), self.current[call.id])
+                self._fold(min(views, key=lambda view: view.span.end - view.span.start), call)
+
+    def _is_seen_twice(self, outer: Placed, inner: Placed) -> bool:
+        """Whether two model calls are one; a span without content is a view only of a call in its own run."""
+        near = self.holders[inner.id] in (None, self.holders[outer.id]) or self.holders[outer.id] is None
+        return _is_seen_twice(outer, inner) and (near or has_content(inner.record))
 
     def _fold(self, outer: Placed, inner: Placed) -> None:
         kept, other = (inner, outer) if self._tells_more(inner, outer) else (outer, inner)
         record = kept.record if is_ours(kept) else fill_model(kept.record, other.record)
+        if self.holders[kept.id] is None:
+            # A client's span of its own trace belongs where the framework's stands.
+            kept = replace(kept, parent=other.parent)
+            self.holders[kept.id] = self.holders[other.id]
         self._put(kept, other, record)
         if self.holders[kept.id] != self.holders[other.id] and (view := self.holders[other.id]) is not None:
             self.views[view].add(self.holders[kept.id])
@@ -116,7 +191,7 @@ class _Doubles:
         forest = Forest(trace)
         homes: dict[str, str] = {}
         for view, kept in self.views.items():
-            home = _around_all(forest, kept)
+            home = _around_all(forest, view, kept)
             if home is not None and view not in busy and isinstance(self.current[view].record, RunRecord):
                 homes[view] = home
         for placed in trace if homes else ():
@@ -137,41 +212,50 @@ class _Doubles:
             home = homes.get(self.holders.get(placed.id) or "")
             if home is None or not isinstance(placed.record, ToolRecord):
                 continue
-            twin = next((one for one in kept if self._is_one(one, placed.id)), None)
+            twin = next((one for one in kept if _is_one_call(self.current[one], placed)), None)
             if twin is None:
                 self.current[placed.id] = replace(self.current[placed.id], parent=home)
             else:
                 self._put(self.current[twin], placed, fill_tool(self.current[twin].record, placed.record))
                 kept.remove(twin)
 
-    def _is_one(self, kept: str, other: str) -> bool:
-        """Whether two tools' spans tell of one call: at the same time, and of the same id or arguments, if both say."""
-        one, two = self.current[kept], self.current[other]
-        if not isinstance(one.record, ToolRecord) or not isinstance(two.record, ToolRecord):
-            return False
-        if not is_one_tool(two.record, one.record) and not is_one_tool(one.record, two.record):
-            return False
-        if one.span.start > two.span.end or two.span.start > one.span.end:
-            return False
-        if one.record.call_id and two.record.call_id:
-            return one.record.call_id == two.record.call_id
-        unknown = "arguments" in one.record.fidelity or "arguments" in two.record.fidelity
-        return unknown or one.record.arguments == two.record.arguments
 
-
-def _around_all(forest: Forest, kept: set[str | None]) -> str | None:
-    """The innermost run around (or among) these runs; None where there is none around all."""
+def _around_all(forest: Forest, view: str, kept: set[str | None]) -> str | None:
+    """The innermost run around (or among) these runs; None where there is none, or the view is around one itself."""
     chains = []
     for identity in kept:
         placed = forest.by_id[identity] if identity is not None else None
         around = [placed, *forest.records_above(placed)] if placed is not None else []
         chains.append([one.id for one in around if isinstance(one.record, RunRecord)])
-    shared = set(chains[0]).intersection(*chains[1:]) if chains else set()
-    return next((one for one in chains[0] if one in shared), None) if shared else None
+    shared = set(chains[0]).intersection(*chains[1:])
+    if any(view in chain for chain in chains):
+        return None
+    return next((one for one in chains[0] if one in shared), None)
 
 
 def _alike(one: Placed, other: Placed) -> bool:
     return one.span.origin.scope == other.span.origin.scope
+
+
+def _is_one_call(one: Placed, other: Placed) -> bool:
+    """Whether two tools' spans tell of one call: at the same time, and of the same id or arguments, if both say."""
+    first, second = one.record, other.record
+    if not isinstance(first, ToolRecord) or not isinstance(second, ToolRecord):
+        return False
+    if not is_one_tool(second, first) and not is_one_tool(first, second):
+        return False
+    if one.span.start > other.span.end or other.span.start > one.span.end:
+        return False
+    if first.call_id and second.call_id:
+        return first.call_id == second.call_id
+    unknown = "arguments" in first.fidelity or "arguments" in second.fidelity
+    alike = first.arguments == second.arguments
+    return unknown or alike or second.arguments in _given(first) or first.arguments in _given(second)
+
+
+def _given(record: ToolRecord) -> list[Json]:
+    """A single argument without its name, as LangChain tells it."""
+    return list(record.arguments.values()) if isinstance(record.arguments, dict) and len(record.arguments) == 1 else []
 
 
 def _is_model(placed: Placed) -> bool:
@@ -180,14 +264,16 @@ def _is_model(placed: Placed) -> bool:
 
 def _is_seen_twice(outer: Placed, inner: Placed) -> bool:
     """Whether two spans of different writers, the second begun within the time of the first, tell of one call."""
-    if outer.span.origin.scope == inner.span.origin.scope or (is_ours(outer) and is_ours(inner)):
+    if _alike(outer, inner) or (is_ours(outer) and is_ours(inner)):
         return False
     models = {requested_model(outer.record), requested_model(inner.record)}
     first, second = response_id(outer.record), response_id(inner.record)
     if first and second:
         return first == second and len(models - {None}) < 2
-    if len(models) > 1 or inner.span.end > outer.span.end:
+    if len(models) > 1:
         return False
+    within = inner.span.end <= outer.span.end
     if has_content(inner.record):
-        return same_answer(outer.record, inner.record) or failed_alike(outer.record, inner.record)
-    return has_content(outer.record) and not is_ours(inner)
+        same = same_answer(outer.record, inner.record) or failed_alike(outer.record, inner.record)
+        return same and (within or _at_once(outer, inner))
+    return within and has_content(outer.record) and not is_ours(inner)

@@ -108,7 +108,7 @@ def fold_native_runs(trace: Trace) -> Trace:
 def fold_wrappers(trace: Trace) -> Trace:
     """A nameless run (a workflow) around exactly one run and nothing else is that run's wrapping, not a request.
 
-    So is one around nothing that tells nothing, beside what does.
+    So is one around nothing that tells nothing, beside what another writer tells.
     """
     if not any(_is_wrapper(placed) for placed in trace):
         return trace
@@ -120,10 +120,10 @@ def fold_wrappers(trace: Trace) -> Trace:
             if above is not None:
                 inside[above.id].append(placed)
     folded: dict[str, Placed] = {}
-    alone = not any(isinstance(placed.record, ModelRecord) for placed in trace)
+    writers = {placed.span.origin.scope for placed in trace if isinstance(placed.record, ModelRecord | RunRecord)}
     for placed in trace:
         below = inside[placed.id]
-        if _is_wrapper(placed) and not below and not alone and not _tells(placed):
+        if _is_wrapper(placed) and not below and len(writers) > 1 and not _tells(placed):
             folded[placed.id] = replace(placed, record=None)
         elif _is_wrapper(placed) and len(below) == 1 and isinstance(below[0].record, RunRecord):
             outer, inner = folded.get(placed.id, placed), folded.get(below[0].id, below[0])

@@ -51,7 +51,7 @@ def failed_alike(first: Record | None, second: Record | None) -> bool:
     if not isinstance(first, ModelRecord) or not isinstance(second, ModelRecord):
         return False
     failed = first.status is second.status is Status.ERROR and not has_answer(first) and not has_answer(second)
-    return failed and bool(first.request.messages) and _said(first.request.messages) == _said(second.request.messages)
+    return failed and bool(first.request.messages) and said(first.request.messages) == said(second.request.messages)
 
 
 def is_one_tool(inner: ToolRecord, outer: ToolRecord) -> bool:
@@ -59,13 +59,13 @@ def is_one_tool(inner: ToolRecord, outer: ToolRecord) -> bool:
     return inner.name == outer.name or (inner.kind is ToolKind.MCP and outer.name.endswith(f"_{inner.name}"))
 
 
-def _answered(record: Record | None) -> list[dict[str, Json]]:
-    answer = record.answer if isinstance(record, ModelRecord) else None
-    return _said(answer.messages if answer else ())
-
-
-def _said(messages: Iterable[Message]) -> list[dict[str, Json]]:
+def said(messages: Iterable[Message]) -> list[dict[str, Json]]:
     """What messages say, without ids of tool calls, which some writers make up, and thoughts, which some leave out."""
     parts = [part for message in messages for part in message.get("parts") or () if isinstance(part, dict)]
-    said = [{key: part[key] for key in _SAID if part.get(key) not in (None, "")} for part in parts]
-    return [one for one in said if one.get("type") != "reasoning" and one != {"type": "text"}]
+    told = [{key: part[key] for key in _SAID if part.get(key) not in (None, "")} for part in parts]
+    return [one for one in told if one.get("type") != "reasoning" and one != {"type": "text"}]
+
+
+def _answered(record: Record | None) -> list[dict[str, Json]]:
+    answer = record.answer if isinstance(record, ModelRecord) else None
+    return said(answer.messages if answer else ())

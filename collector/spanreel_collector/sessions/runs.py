@@ -226,7 +226,7 @@ def _write_ends(run: Run, draft: Draft, models: list[Placed], tables: Tables) ->
     """The run's input and output, as its span says them; else as its first request and last answer show them."""
     record = draft.record
     given = {"input": list(record.input), "output": list(record.output)} if record else {"input": [], "output": []}
-    shown = {"input": _shown_input(models), "output": _shown_output(models)}
+    shown = {"input": _shown_input(models or _handed(draft, 0)), "output": _shown_output(models or _handed(draft, -1))}
     fidelity = dict(record.fidelity) if record else {}
     for field_name in ("input", "output"):
         absent = fidelity.get(field_name) in (Fidelity.ABSENT, None)
@@ -234,6 +234,16 @@ def _write_ends(run: Run, draft: Draft, models: list[Placed], tables: Tables) ->
             given[field_name], fidelity[field_name] = shown[field_name], Fidelity.RECONSTRUCTED
     run.input, run.output = tables.add_messages(given["input"]), tables.add_messages(given["output"])
     run.fidelity = fidelity
+
+
+def _handed(draft: Draft, which: int) -> list[Placed]:
+    """Of a run without model calls that handed over to others (a workflow), those of the first or the last of these."""
+    while not draft.models:
+        others = [child for child in draft.children if child.tool is None]
+        if not others:
+            return []
+        draft = others[which]
+    return [placed for placed in sorted(draft.models, key=lambda one: _cause(draft, one)) if _opens_turn(placed)]
 
 
 def _shown_input(models: list[Placed]) -> list[Message]:

@@ -1,0 +1,68 @@
+"""Model calls of which two traces tell: of recorders neither of whose spans is the current one for the other.
+
+So are a framework's callbacks and the client's instrumentation. Traces that share a call are read as one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+
+from spanreel.model import ModelRecord
+from spanreel_collector import json_text
+from spanreel_collector.repair.views import response_id, said
+from spanreel_collector.trace import Placed, Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Twin:
+    """A model call by a name that its twin has too; ``sure`` where the name is the provider's id of the answer."""
+
+    name: bytes
+    sure: bool
+    start: int
+    end: int
+    scope: str
+    trace: str
+
+
+def read_twins(trace: Trace) -> Iterator[Twin]:
+    """The names of a trace's model calls."""
+    for placed in trace:
+        record = placed.record
+        if not isinstance(record, ModelRecord) or record.answer is None or placed.span.end <= 0:
+            continue
+        service = placed.span.origin.resource.get("service.name")
+        if identity := response_id(record):
+            yield _twin(placed, [service, identity], sure=True)
+        if answered := said(record.answer.messages):
+            yield _twin(placed, [service, said(record.request.messages[-1:]), answered], sure=False)
+
+
+def _twin(placed: Placed, named: list[object], *, sure: bool) -> Twin:
+    name = hashlib.sha256(json_text.canonical(named).encode("utf-8", "replace")).digest()[:16]
+    span = placed.span
+    return Twin(name, sure, span.start, span.end, span.origin.scope, span.trace_id)
+
+
+def pair(twins: Iterable[Twin]) -> Iterator[tuple[str, str]]:
+    """The traces of each two calls that are one: of one name and of two writers, at the same time.
+
+    The twins come by name and start. Where only what was said names them, and several could be meant, none is.
+    """
+    for _, named in groupby(twins, key=lambda twin: twin.name):
+        seen: list[Twin] = []
+        for twin in named:
+            seen = [one for one in seen if one.end >= twin.start]
+            others = [one for one in seen if one.scope != twin.scope and _at_once(one, twin)]
+            if others and (twin.sure or len(others) == 1):
+                yield from ((one.trace, twin.trace) for one in others if one.trace != twin.trace)
+            seen.append(twin)
+
+
+def _at_once(one: Twin, other: Twin) -> bool:
+    """Whether most of the shorter of two calls passed during the other."""
+    shared = min(one.end, other.end) - max(one.start, other.start)
+    return 2 * shared >= min(one.end - one.start, other.end - other.start)
