@@ -162,6 +162,19 @@ def test_a_model_call_is_read_from_all_its_spans_and_counted_once() -> None:
     assert (order.call_id, order.requested) == ("call_1", {"dish": "soup"})
 
 
+def test_a_call_that_ended_by_an_error_failed_though_its_span_tells_of_none() -> None:
+    chat = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "gen_ai.response.finish_reasons": '["error"]'}
+    one = session(
+        mastra(1, "agent_run", {"gen_ai.agent.name": "Waiter"}, status={"code": 2, "message": "no soup"}),
+        mastra(2, "model_generation", given("model_generation", {"messages": CONTEXT}), 1),
+        mastra(3, "model_step", given("model_step", CONTEXT, {"text": "", "toolCalls": []}), 2),
+        mastra(4, "model_inference", chat, 3),
+        scope=SCOPE,
+    )
+    (call,) = only_run(one).model_calls()
+    assert (call.status, call.output) == (Status.ERROR, [])
+
+
 def test_a_tool_whose_name_is_no_text_costs_the_others_nothing() -> None:
     spans = one_round()
     odd = mastra(8, "tool_call", {"gen_ai.tool.name": ["order"], "gen_ai.tool.description": "Odd."}, 3)

@@ -130,6 +130,8 @@ def _read_model(span: RawSpan) -> ModelRecord | None:
     asked, state = (asked, state) if asked or not base.request.messages else (base.request.messages, Fidelity.WHOLE)
     answered, answer_state = _answer_message(gathered["output"], gathered["reasoning"])
     error = _error(span, ErrorCategory.MODEL)
+    if error is None and not answered["parts"] and base.answer and base.answer.finish_reasons == ["error"]:
+        error = Error(ErrorCategory.MODEL, "error")  # the agent tells it; the call's span ends as if all were well
     fidelity = {**base.fidelity, "input": _state(state, asked), "output": _state(answer_state, answered)}
     if error and answer_state is Fidelity.ABSENT:
         del fidelity["output"]
@@ -155,7 +157,7 @@ def _read_model(span: RawSpan) -> ModelRecord | None:
     return replace(
         base,
         request=request,
-        answer=_answer(base, answered, gathered, streamed=streamed),
+        answer=None if error and not answered["parts"] else _answer(base, answered, gathered, streamed=streamed),
         provider=ai_sdk.provider(base.provider),
         error=error,
         status=values.status_of(error),
