@@ -166,6 +166,9 @@ def _read_tool(span: RawSpan) -> ToolRecord:
     if isinstance(result, dict) and "result" in result and set(result) <= {"result", "is_error"}:
         told = {"status": "error"} if result.get("is_error") is True else told  # of an MCP client
         result = result["result"]
+    shown = tools.read_shown(result)
+    if {"status", "result"} <= set(shown):  # of agno's
+        result, told = shown["result"], {"status": "error"} if shown.get("error") else told
     error = values.failure(span, ErrorCategory.TOOL) or tools.failure(told, result)
     fidelity = {"arguments": given_state, "result": came_state}
     if error and came_state is Fidelity.ABSENT:

@@ -18,6 +18,12 @@ def may_be_partial(record: ModelRecord) -> bool:
     return len(messages) < 2 and len(kinds) < 2
 
 
+def asks_for_tools(record: ModelRecord) -> bool:
+    """Whether the answer asks for tools, as far as it is told."""
+    messages = record.answer.messages[:1] if record.answer else ()
+    return any(_count(message, "tool_call") for message in messages)
+
+
 def completed(record: ModelRecord, later: ModelRecord) -> ModelRecord:
     """The call with the answer as the one after it repeats it; as it is where that repeats another, or nothing new."""
     asked, said = record.request.messages, next(iter(record.answer.messages if record.answer else ()), {})

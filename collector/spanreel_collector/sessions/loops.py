@@ -13,6 +13,7 @@ from spanreel_collector.sessions.continuing import (
     completed,
     goes_on_from,
     lacks_calls,
+    asks_for_tools,
     may_be_partial,
     with_calls,
 )
@@ -24,6 +25,8 @@ from spanreel_collector.trace import Placed
 
 _WITHOUT = b"-"
 """Ends the name of what was said without the calls of tools."""
+_ASKED = b"!"
+"""Ends the name of what was said before tools were asked for, where those who answer have no ids."""
 _UNTOLD = b"?"
 """Ends the name of what was said before an answer that nobody told."""
 
@@ -154,8 +157,9 @@ def _heads(placed: Placed) -> tuple[list[str], list[tuple[int, bytes]]]:
             if calls := calls_in(said[length - 1 : length], "tool_call"):
                 found.append((length, beginnings[length - 2] + calls))
         start = answers_before(said, length)
-        if calls := calls_in(said[start:length], "tool_call_response"):
-            # The calls may be left out, and what the model said beside them or not.
+        if start < length:
+            # The calls may be left out, and what the model said beside them or not; and ids.
+            calls = calls_in(said[start:length], "tool_call_response") or _ASKED
             found += [(length, beginnings[at - 1] + calls) for at in (start, start - 1) if at > 0]
     if lacks_calls(record):
         bare = without_calls(said)
@@ -181,8 +185,9 @@ def _tails(placed: Placed) -> list[bytes]:
         if answer and any(message.get("role") == "tool" for message in record.request.messages):
             bare = without_calls(joined((*record.request.messages, *answer)))
             keys.append(prefixes(map(gist, bare))[-1] + _WITHOUT)
-        if answer and (calls := calls_in(answer, "tool_call")):
-            keys.append(prefixes(gists(record.request.messages))[-1] + calls)
+        if asks_for_tools(record):
+            asked = prefixes(gists(record.request.messages))[-1]
+            keys += [asked + calls for calls in (calls_in(answer, "tool_call"), _ASKED) if calls]
     return keys
 
 

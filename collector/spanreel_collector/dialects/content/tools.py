@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import Any
 
 from spanreel.model import Error, ErrorCategory, Json
 from spanreel_collector.dialects import values
+from spanreel_collector.dialects.content import reprs
 
 _LONGEST_LITERAL = 1_000_000
+_SHOWN = re.compile(r"\w+=")
+_BETWEEN = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")| (?=[a-z_]\w*=)""")
+"""What stands between two fields, but not in a string."""
 
 
 def read_arguments(value: Json) -> Json:
@@ -69,6 +74,18 @@ def read_literal(value: Json) -> Json:
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return value
     return found if isinstance(found, dict) else value
+
+
+def read_shown(value: Json) -> dict[str, Json]:
+    """The fields that a model of pydantic's shows as text, ``status='success' result=4``; none of any other text."""
+    if not isinstance(value, str) or not _SHOWN.match(value):
+        return {}
+    try:
+        fields = _BETWEEN.sub(lambda found: found.group(1) or ", ", value)
+        found = reprs.parse(f"Shown({fields})")
+    except ValueError:
+        return {}
+    return {name: one for name, one in found.items() if name} if isinstance(found, dict) else {}
 
 
 def _text_of(content: list[Json]) -> Json:

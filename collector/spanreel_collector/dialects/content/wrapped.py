@@ -7,7 +7,7 @@ from typing import Any
 
 from spanreel.model import Json, Message
 from spanreel_collector.dialects import values
-from spanreel_collector.dialects.content import bedrock, gemini
+from spanreel_collector.dialects.content import bedrock, gemini, tools
 
 _GOOGLE = ("google", "gemini", "gcp", "vertex")
 _AMAZON = ("aws", "bedrock", "amazon")
@@ -44,7 +44,7 @@ def _unwrapped(message: Message, read: Callable[[Json], Json]) -> Message:
 
 
 def _of_google(response: Json) -> Json:
-    told = values.decode(response)[0]
+    told = tools.read_literal(values.decode(response)[0])
     inner = gemini.read_result(told)
     return response if inner is told else inner
 

@@ -1,0 +1,224 @@
+"""What was wrong on dumps of libraries that no golden session stands for: small spans, as those write them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from otlp_lines import asks, called, chat, converted, log, only_run, request, said, session, sessions, span, told
+from spanreel import conventions as names
+from spanreel.model import Fidelity, Status
+from spanreel.session import ModelCall, Session, ToolCall
+
+OI = "openinference.instrumentation."
+TRACELOOP = {"name": "opentelemetry.instrumentation.", "version": "0.62.4"}
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
+HI = said("user", "Hi")
+ASKED = {
+    "llm.input_messages.0.message.role": "user",
+    "llm.input_messages.0.message.content": "Hi",
+    "openinference.span.kind": "LLM",
+}
+HO = {"llm.output_messages.0.message.role": "assistant", "llm.output_messages.0.message.content": "Ho"}
+
+
+def traceloop(library: str, *spans: dict[str, Any]) -> Session:
+    document = request(*spans)
+    document["resourceSpans"][0]["scopeSpans"][0]["scope"] = {**TRACELOOP, "name": TRACELOOP["name"] + library}
+    (one,) = converted(document).sessions
+    return one
+
+
+def only_call(one: Session) -> ModelCall:
+    (call,) = only_run(one).model_calls()
+    return call
+
+
+def only_tool(one: Session) -> ToolCall:
+    (call,) = only_run(one).tool_calls()
+    return call
+
+
+# -- OpenInference ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("library", ["groq", "mistralai", "portkey", "together"])
+def test_bodies_of_providers_that_speak_as_openai_does_are_read(library: str) -> None:
+    call = {"id": "call_1", "type": "function", "function": {"name": "look", "arguments": '{"city": "Rome"}'}}
+    sent = {"model": "small", "messages": [{"role": "user", "content": "Hi"}], "temperature": 0.2, "top_p": ""}
+    message = {"role": "assistant", "content": None, "tool_calls": [call]}
+    came = {"id": "c-1", "object": "chat.completion", "model": "small-1", "choices": [{"index": 0, "message": message}]}
+    told_of = {"input.value": json.dumps(sent), "output.value": json.dumps(came), "openinference.span.kind": "LLM"}
+    one = session(span(1, "Completions", told_of), scope=OI + library)
+    found = only_call(one)
+    assert (found.model, found.response_model, found.settings) == ("small", "small-1", {"temperature": 0.2})
+    assert only_tool(one).call_id == "call_1"
+
+
+def test_parameters_that_nobody_set_are_no_settings() -> None:
+    parameters = {"temperature": 0.2, "top_p": "<openai.Omit object at 0x7f0>", "stop": "", "max_tokens": "NOT_GIVEN"}
+    spans = span(1, "chat", {**ASKED, **HO, "llm.invocation_parameters": json.dumps(parameters)})
+    assert only_call(session(spans, scope=OI + "portkey")).settings == {"temperature": 0.2}
+
+
+def test_a_stream_that_the_span_did_not_listen_to_is_a_model_call_all_the_same() -> None:
+    heard = {**ASKED, "output.value": "<groq.Stream object at 0x7f0>", "llm.provider": "groq"}
+    found = only_call(session(span(1, "Completions", heard), scope=OI + "groq"))
+    assert found.fidelity["output"] is Fidelity.ABSENT
+
+
+def test_settings_of_ollama_stand_in_its_options() -> None:
+    parameters = {"stream": False, "options": {"temperature": 0.2}}
+    spans = span(1, "Chat", {**ASKED, **HO, "llm.invocation_parameters": json.dumps(parameters)})
+    assert only_call(session(spans, scope=OI + "ollama")).settings == {"temperature": 0.2}
+
+
+def test_litellm_is_told_the_provider_before_the_model() -> None:
+    spans = span(1, "completion", {**ASKED, **HO, "llm.model_name": "openai/small"})
+    found = only_call(session(spans, scope=OI + "litellm"))
+    assert (found.model, found.response_model) == ("small", None)
+    assert only_call(session(spans, scope=OI + "openai")).model == "openai/small"
+
+
+def test_bedrocks_tool_definitions_and_results_are_out_of_their_wrapping() -> None:
+    spec = {"toolSpec": {"name": "look", "description": "Looks.", "inputSchema": {"json": SCHEMA}}}
+    spans = span(1, "bedrock.converse", {**ASKED, **HO, "llm.tools.0.tool.json_schema": json.dumps(spec)})
+    (tool,) = session(spans, scope=OI + "bedrock").tools
+    assert (tool["name"], tool["parameters"]) == ("look", SCHEMA)
+    history = [HI, asks(called("look", {}, "t1")), told("t1", [{"text": "25"}])]
+    both = [
+        chat(number, messages, answer, trace=f"{number:032x}", also={names.PROVIDER: "aws.bedrock"})
+        for number, messages, answer in ((1, [HI], history[1]), (2, history, said("assistant", "Ho")))
+    ]
+    assert only_tool(session(*both, scope="demo")).result == "25"
+
+
+def test_what_a_user_is_made_to_say_of_a_tools_call_is_the_tools_answer() -> None:
+    answer = {"role": "user", "content": "25", "tool_call_id": "t1"}
+    history = {f"llm.input_messages.1.message.{key}": value for key, value in answer.items()}
+    one = session(span(1, "bedrock.invoke_model", {**ASKED, **HO, **history}), scope=OI + "bedrock")
+    assert [one.messages[index].role for index in only_call(one).input] == ["user", "tool"]
+
+
+@pytest.mark.parametrize("response", ['{"result": "25"}', "{'result': '25'}", {"result": "25"}])
+def test_googles_sdk_puts_results_into_an_object(response: Any) -> None:
+    history = [HI, asks(called("look", {})), told("", response)]
+    both = [
+        chat(number, messages, answer, trace=f"{number:032x}", also={names.PROVIDER: "gcp.gemini"})
+        for number, messages, answer in ((1, [HI], history[1]), (2, history, said("assistant", "Ho")))
+    ]
+    assert only_tool(session(*both, scope="demo")).result == "25"
+
+
+def test_googles_declarations_are_tools_each() -> None:
+    declared = [{"function_declarations": [{"name": "look", "parameters": SCHEMA}, {"name": "ask"}]}]
+    also = {names.TOOL_DEFINITIONS: json.dumps(declared)}
+    assert [one["name"] for one in session(chat(1, [HI], None, also=also), scope="demo").tools] == ["look", "ask"]
+
+
+def test_an_agent_of_llama_indexes_is_named_by_its_steps() -> None:
+    run = span(1, "FunctionAgent.run", {"output.value": "StopEvent(res...", "openinference.span.kind": "CHAIN"})
+    event = {"ev": "AgentInput(input=[], current_agent_name='clerk')"}
+    step = {"input.value": json.dumps(event), "openinference.span.kind": "CHAIN"}
+    spans = [run, span(2, "BaseWorkflowAgent.setup_agent", step, 1), span(3, "OpenAI.achat", {**ASKED, **HO}, 1)]
+    assert only_run(session(*spans, scope=OI + "llama_index")).agent.name == "clerk"
+
+
+def test_a_streamed_generation_of_openai_agents_is_the_response_in_its_list() -> None:
+    item = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Ho"}]}
+    usage = {"input_tokens": 9, "output_tokens": 2, "input_tokens_details": {"cached_tokens": 4}}
+    response = {"id": "__fake_id__", "object": "response", "model": "small", "output": [item], "usage": usage}
+    spans = span(1, "generation", {**ASKED, "output.value": json.dumps([response])})
+    one = session(spans, scope=OI + "openai_agents")
+    found = only_call(one)
+    assert one.messages[found.output[0]].parts[0]["content"] == "Ho"
+    assert (found.response_id, found.usage and found.usage.cache_read_tokens) == (None, 4)
+
+
+# -- the conventions, OpenLLMetry, OpenLIT ---------------------------------------------------------------------------
+
+
+def test_roles_may_be_members_of_an_enumeration() -> None:
+    spans = chat(1, [said("MessageRole.SYSTEM", "Be short."), said("MessageRole.USER", "Hi")], None)
+    one = session(spans, scope="demo")
+    assert [message.role for message in one.messages] == ["system", "user"]
+
+
+def test_a_tools_message_of_text_is_its_answer() -> None:
+    answer = {**said("tool", "25"), "tool_call_id": "t1"}
+    one = session(chat(1, [HI, asks(called("look", {}, "t1")), answer], None), scope="demo")
+    assert one.messages[-1].parts[0] == {"type": "tool_call_response", "id": "t1", "response": "25"}
+
+
+def test_botocores_events_hold_bedrocks_blocks_and_tell_results_twice() -> None:
+    use = {"toolUse": {"toolUseId": "t1", "name": "look", "input": {"city": "Rome"}}}
+    call = {"id": "t1", "type": "function", "function": {"name": "look", "arguments": {"city": "Rome"}}}
+    result = {"toolResult": {"toolUseId": "t1", "content": [{"text": "25"}]}}
+    bodies = [
+        ("gen_ai.user.message", {"content": [{"text": "Hi"}]}),
+        ("gen_ai.assistant.message", {"content": [{"text": "I look."}, use], "tool_calls": [call]}),
+        ("gen_ai.tool.message", {"id": "t1", "content": [{"text": "25"}]}),
+        ("gen_ai.user.message", {"content": [result]}),
+        ("gen_ai.choice", {"index": 0, "message": {"role": "assistant", "content": [{"text": "Ho"}]}}),
+    ]
+    logs = [log(name, {}, 1, body, time) for time, (name, body) in enumerate(bodies)]
+    written = request(chat(1, None, None, also={"gen_ai.system": "aws.bedrock"}), scope="botocore")
+    (one,) = converted(written, *logs).sessions
+    told_of = [(message.role, [part["type"] for part in message.parts]) for message in one.messages]
+    assert told_of == [
+        ("user", ["text"]),
+        ("assistant", ["text", "tool_call"]),
+        ("tool", ["tool_call_response"]),
+        ("assistant", ["text"]),
+    ]
+    assert one.messages[2].parts[0]["response"] == "25"
+
+
+def test_agnos_results_are_out_of_what_openllmetry_shows_of_them() -> None:
+    def tool(shown: str) -> ToolCall:
+        told_of = {"traceloop.span.kind": "tool", "gen_ai.tool.name": "look", "traceloop.entity.output": shown}
+        return only_tool(traceloop("agno", span(1, "look.tool", told_of)))
+
+    assert tool("status='success' result='25, or so=much' error=None images=None").result == "25, or so=much"
+    failed = tool("status='failure' result=None error='no such city' images=None")
+    assert failed.status is Status.ERROR
+
+
+def test_openlits_settings_that_nobody_gave_are_known_in_its_events_too() -> None:
+    invented = {names.REQUEST_TOP_P: 1.0, names.REQUEST_MAX_TOKENS: -1, names.REQUEST_TEMPERATURE: 0.2}
+    written = request(chat(1, [HI], said("assistant", "Ho"), also=invented), scope="openlit.instrumentation.openai")
+    event = log("gen_ai.client.inference.operation.details", invented, 1)
+    (one,) = converted(written, event).sessions
+    assert only_call(one).settings == {"temperature": 0.2}
+
+
+def test_openlits_input_tokens_of_anthropic_leave_the_cached_ones_out() -> None:
+    counts = {names.USAGE_INPUT_TOKENS: 40, names.USAGE_CACHE_READ_TOKENS: 7, names.USAGE_CACHE_WRITE_TOKENS: 5}
+    also = {names.PROVIDER: "anthropic", names.USAGE_OUTPUT_TOKENS: 12, **counts}
+    found = only_call(session(chat(1, [HI], None, also=also), scope="openlit.instrumentation.anthropic"))
+    assert found.usage is not None
+    assert found.usage.input_tokens == 52
+
+
+def test_of_two_views_the_one_with_the_body_as_sent_tells_which_model_was_asked() -> None:
+    response = {"id": "resp_1", "object": "response", "model": "small-1", "output": [], "temperature": 1.0}
+    sent = {"model": "small", "input": [{"role": "user", "content": "Hi"}]}
+    outer = {**ASKED, **HO, "llm.model_name": "small-1", "output.value": json.dumps(response)}
+    inner = {**HO, "openinference.span.kind": "LLM", "input.value": json.dumps(sent)}
+    inner["output.value"] = json.dumps(response)
+    spans = [request(span(1, "response", outer, seconds=9), scope=OI + "openai_agents")]
+    spans.append(request(span(2, "Response", inner, 1), scope=OI + "openai"))
+    (one,) = converted(*spans).sessions
+    assert only_call(one).model == "small"
+
+
+def test_arguments_that_nobody_told_are_absent() -> None:
+    bare = {"type": "tool_call", "id": "t1", "name": "look"}
+    both = [
+        chat(1, [HI], asks(bare), trace=f"{1:032x}"),
+        chat(2, [HI, asks(bare), told("t1", "25")], said("assistant", "Ho"), trace=f"{2:032x}"),
+    ]
+    (one,) = sessions(*both, scope="demo")
+    assert only_tool(one).fidelity["arguments"] is Fidelity.ABSENT
