@@ -53,13 +53,14 @@ def recorders_of(library: str) -> list[str]:
 class Encoding(SpanExporter):
     """Does the work of an export and sends nothing; counts what it would have sent."""
 
-    def __init__(self) -> None:
+    def __init__(self, encode: Callable[[Sequence[ReadableSpan]], bytes]) -> None:
+        self._encode = encode
         self.spans = 0
         self.sent = 0
         self.last = b""
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        self.last = encode_spans(spans).SerializeToString()
+        self.last = self._encode(spans)
         self.spans += len(spans)
         self.sent += len(self.last)
         return SpanExportResult.SUCCESS
@@ -71,16 +72,22 @@ class Encoding(SpanExporter):
         return True
 
 
+def by_messages(spans: Sequence[ReadableSpan]) -> bytes:
+    """As the SDK's exporters encode; ours does so by its own means, to the same bytes."""
+    written: bytes = encode_spans(spans).SerializeToString()
+    return written
+
+
 Flush = Callable[[], object]
 
 
 def start(recorder: str, library: str) -> tuple[Encoding, Flush]:
     """Record from here on; where it goes, and how to have all of it go."""
-    exporter = Encoding()
+    if recorder in (SPANREEL, UNREDACTED):
+        return _spanreel(redacts=recorder == SPANREEL)
+    exporter = Encoding(by_messages)
     if recorder == BARE:
         return exporter, lambda: None
-    if recorder in (SPANREEL, UNREDACTED):
-        return exporter, _spanreel(exporter, redacts=recorder == SPANREEL)
     # What each of the peers needs to record content on spans by the newest conventions.
     os.environ["OTEL_SEMCONV_STABILITY_OPT_IN"] = "gen_ai_latest_experimental"
     os.environ["OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"] = "SPAN_ONLY"
@@ -95,9 +102,10 @@ def start(recorder: str, library: str) -> tuple[Encoding, Flush]:
     return exporter, provider.force_flush
 
 
-def _spanreel(exporter: Encoding, *, redacts: bool) -> Flush:
+def _spanreel(*, redacts: bool) -> tuple[Encoding, Flush]:
     import spanreel
     from spanreel import boundary
+    from spanreel.otlp_bytes import encode
     from spanreel.redaction import make_policy
     from spanreel.settings import read_settings
     from spanreel.tracing import TracerSource
@@ -108,8 +116,9 @@ def _spanreel(exporter: Encoding, *, redacts: bool) -> Flush:
     spanreel.instrument(settings=settings)
     installed = boundary.installed()
     assert installed is not None
+    exporter = Encoding(encode)
     installed.source = TracerSource(settings, exporters=[exporter])
-    return spanreel.flush
+    return exporter, spanreel.flush
 
 
 def _logfire(exporter: Encoding, library: str) -> Flush:

@@ -8,12 +8,16 @@ from __future__ import annotations
 import importlib.metadata
 import logging
 import threading
-from typing import Final
+from collections.abc import Sequence
+from types import FunctionType, MethodType
+from typing import Any, Final
 
+from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import ConsoleSpanExporter, SpanExporter
 
 from spanreel import __version__
 from spanreel.errors import SettingsError
+from spanreel.otlp_bytes import encode
 from spanreel.otlp_file import FileExporter
 from spanreel.redaction import redact_text
 from spanreel.settings import Capture, OtlpProtocol, Settings
@@ -78,4 +82,56 @@ def _make(name: str, settings: Settings) -> SpanExporter:
         known = sorted(entry.name for entry in importlib.metadata.entry_points(group=GROUP))
         raise SettingsError(f"OTEL_TRACES_EXPORTER names {name!r}, which is not installed; installed: {known!r}")
     exporter: SpanExporter = found[0].load()()
+    write_at_once(exporter)
     return exporter
+
+
+class _Request:
+    """A request that is written already, as the SDK's exporter over HTTP asks for one."""
+
+    def __init__(self, spans: Sequence[ReadableSpan]) -> None:
+        self._written = encode(spans)
+
+    def SerializePartialToString(self) -> bytes:  # noqa: N802 -- a message's own name
+        """The bytes of the request."""
+        return self._written
+
+
+def _message(spans: Sequence[ReadableSpan]) -> Any:
+    """The request as a message, which gRPC writes again."""
+    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (  # noqa: PLC0415 -- slow, and not always used
+        ExportTraceServiceRequest,
+    )
+
+    return ExportTraceServiceRequest.FromString(encode(spans))
+
+
+_ENCODERS: Final = {
+    "opentelemetry.exporter.otlp.proto.http.trace_exporter": _Request,
+    "opentelemetry.exporter.otlp.proto.grpc.trace_exporter": _message,
+}
+
+
+def write_at_once(exporter: SpanExporter) -> bool:
+    """Let one of the SDK's OTLP exporters, this one alone, write requests with our encoder; whether it now does.
+
+    Its own methods stay, with another encoder under the name of the SDK's. Where a release has no such name in them,
+    nothing is changed.
+    """
+    kind = type(exporter)
+    ours = _ENCODERS.get(kind.__module__)
+    if ours is None:
+        return False
+    found = False
+    for name in ("export", "_serialize_spans", "_translate_data"):
+        method = vars(kind).get(name)
+        if isinstance(method, FunctionType) and _ENCODE in method.__code__.co_names:
+            known = {**method.__globals__, _ENCODE: ours}
+            copy = FunctionType(method.__code__, known, name, method.__defaults__, method.__closure__)
+            copy.__kwdefaults__ = method.__kwdefaults__
+            setattr(exporter, name, MethodType(copy, exporter))
+            found = True
+    return found
+
+
+_ENCODE: Final = "encode_spans"

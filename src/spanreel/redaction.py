@@ -120,12 +120,13 @@ def is_examined_quickly(name: str, value: Any, policy: Policy) -> bool:
 
 @functools.lru_cache(4096)
 def is_harmless_name(name: str, policy: Policy) -> bool:
-    """Whether an attribute's name is harmless, and no rule is for what stands under it."""
+    """Whether an attribute's name is harmless, and no rule is for what stands under it but to keep it."""
     if name in OWN_MARKS or not name.isascii():
         return False
-    return not policy.asks or (
-        policy.judge(name) is None and not policy.enter(name) and examine_name(name, policy) == name
-    )
+    if not policy.asks:
+        return True
+    kept = all(place.what.form is Form.KEEP and not place.steps for place in policy.enter(name))
+    return kept and policy.judge(name) is None and examine_name(name, policy) == name
 
 
 def is_clean_word(text: str, policy: Policy) -> bool:
