@@ -11,7 +11,7 @@ import pytest
 from conftest import cases
 from dialect_cases import wrong_fields
 from golden_sessions import converted_and_agreed
-from otlp_lines import chat, converted, log, only_run, request, said, session, span, span_id
+from otlp_lines import attribute_list, chat, converted, log, only_run, request, said, session, span, span_id
 from spanreel import conventions as names
 from spanreel.model import ErrorCategory, Fidelity, Status, ToolKind
 from spanreel.session import Run, Session
@@ -261,3 +261,18 @@ def test_content_of_bedrocks_kinds_under_the_conventions_names_is_what_it_is() -
     )
     assert (seen["type"], seen["modality"], seen["mime_type"]) == ("blob", "image", "image/png")
     assert (thinking["type"], thinking["content"]) == ("reasoning", "Soup?")
+
+
+def test_a_tool_of_old_adks_that_raised_has_nothing_but_its_name_and_failed() -> None:
+    raised = {
+        "name": "exception",
+        "attributes": attribute_list({"exception.type": "LookupError", "exception.message": "no soup"}),
+    }
+    one = session(
+        span(1, "agent_run [waiter]", {}, seconds=9),
+        span(2, "call_llm", {"gcp.vertex.agent.llm_request": "{}", "gen_ai.request.model": "gemini"}, 1, seconds=5),
+        span(3, "execute_tool order", {}, 2, status={"code": 2}, events=[raised]),
+        scope=ADK,
+    )
+    (call,) = only_run(one).tool_calls()
+    assert (call.name, call.status, call.error and call.error.message) == ("order", Status.ERROR, "no soup")

@@ -698,3 +698,15 @@ def test_an_answer_of_the_responses_api_is_told_by_its_items() -> None:
 
 
 APP_ROOT = {"langfuse.internal.is_app_root": True}
+
+
+def test_the_agents_sdks_runner_around_a_workflow_is_no_agent_of_mlflows() -> None:
+    one = session(
+        mlflow(1, "AGENT", {}, "Enjoy.", name="AgentRunner.run", seconds=9),
+        mlflow(2, "AGENT", {}, None, 1, name="host", seconds=2),
+        mlflow(3, "CHAT_MODEL", {"messages": CHAT}, None, 2, name="Response"),
+        mlflow(4, "AGENT", {}, None, 1, name="waiter", seconds=2),
+        mlflow(5, "CHAT_MODEL", {"messages": CHAT}, None, 4, name="Response"),
+        scope="mlflow.tracing.provider",
+    )
+    assert [run.agent.name for run in one.runs] == [None, "host", "waiter"]

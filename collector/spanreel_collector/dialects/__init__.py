@@ -135,7 +135,6 @@ GATHERERS: tuple[Gatherer, ...] = (
     autogen,
     logfire,
     langsmith,
-    langfuse,
     llama_index,
 )
 

@@ -36,6 +36,7 @@ _ARGUMENTS, _RESULT = "gcp.vertex.agent.tool_call_args", "gcp.vertex.agent.tool_
 _OPERATIONS = {"invocation": "invoke_workflow", "call_llm": "generate_content"}
 """The operations of spans of 1.x that do not name theirs."""
 _AGENT = re.compile(r"agent_run \[(.*)\]", re.DOTALL)
+_TOOL = "execute_tool "
 _UNKNOWN = "<not specified>"
 _ELIDED = "<elided>"
 _MERGED = "(merged tools)"
@@ -67,6 +68,8 @@ def _translated(span: RawSpan) -> RawSpan:
     """The span with its operation, without the ids and contents that stand for none."""
     attributes = {key: value for key, value in span.attributes.items() if value != _UNKNOWN}
     operation = names.INVOKE_AGENT if _AGENT.fullmatch(span.name) else _OPERATIONS.get(span.name)
+    if span.name.startswith(_TOOL):
+        operation = names.EXECUTE_TOOL  # of 1.x, a tool that raised has nothing on its span
     if operation is not None:
         attributes.setdefault(names.OPERATION, operation)
     for name in (names.INPUT_MESSAGES, names.OUTPUT_MESSAGES):

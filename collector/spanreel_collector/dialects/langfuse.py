@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -24,9 +22,9 @@ from spanreel.model import (
     Usage,
 )
 from spanreel_collector.dialects import values
-from spanreel_collector.dialects.content import bodies, ends, exchanges, messages, tokens, tools
+from spanreel_collector.dialects.content import bodies, ends, exchanges, tokens, tools
 from spanreel_collector.dialects.content.decoding import decode
-from spanreel_collector.span import Attributes, RawLog, RawSpan
+from spanreel_collector.span import Attributes, RawSpan
 
 NAME = "langfuse"
 
@@ -43,10 +41,6 @@ _DETAILS = {
     "cache_write_tokens": ("input_cache_creation", "cache_creation_input_tokens", "input_cache_write"),
     "reasoning_tokens": ("output_reasoning", "output_reasoning_tokens"),
 }
-
-
-_AROUND = "spanreel.langfuse.around"
-"""What `gather` puts on a generation: the output of the node that made this call and no other."""
 
 
 def speaks(span: RawSpan) -> bool:
@@ -66,63 +60,6 @@ def read(span: RawSpan) -> Record | None:
     return _read_run(span, kind) if kind in _RUNS else None
 
 
-def trace_of(_log: RawLog) -> str | None:
-    """Langfuse writes no logs."""
-    return None
-
-
-def gather(spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> tuple[list[RawSpan], list[RawLog]]:
-    """The spans; with a call whose usage or model the callback did not get, what LangChain's node around it gave."""
-    calls = [span for span in spans if span.attributes.get(_TYPE) == "generation"]
-    if not any(_lacks_facts(span) for span in calls):
-        return list(spans), list(logs)
-    around = {(span.trace_id, span.span_id): span for span in spans if speaks(span)}
-    inside = Counter((span.trace_id, span.parent_id) for span in calls)
-    gathered = []
-    for span in spans:
-        node = around.get((span.trace_id, span.parent_id or ""))
-        if node is not None and inside[span.trace_id, span.parent_id] == 1 and _lacks_facts(span):
-            told = {_AROUND: node.attributes.get(_OUTPUT)}
-            span = replace(span, attributes={**span.attributes, **told})  # noqa: PLW2901 the same, with more
-        gathered.append(span)
-    return gathered, list(logs)
-
-
-def _lacks_facts(span: RawSpan) -> bool:
-    attributes = span.attributes
-    if attributes.get(_TYPE) != "generation" or not _is_langchains(attributes):
-        return False
-    return _OBSERVATION + "usage_details" not in attributes or _names_the_request(attributes)
-
-
-def _is_langchains(attributes: Attributes) -> bool:
-    return _METADATA + "ls_model_name" in attributes
-
-
-def _names_the_request(attributes: Attributes) -> bool:
-    """Whether the model that is named may be just the one that was asked for."""
-    named = values.text(attributes, _OBSERVATION + "model.name")
-    return named is not None and named == _metadata(attributes, "ls_model_name")
-
-
-def _facts(attributes: Attributes) -> Answer:
-    """What the last message in a node's output, or in its state's update, tells of the call that it came from."""
-    came, _ = decode(attributes.get(_AROUND))
-    if isinstance(came, dict) and isinstance(came.get("output"), list):
-        came = came["output"]
-    updates = (
-        [one["update"] for one in came if isinstance(one, dict) and isinstance(one.get("update"), dict)]
-        if isinstance(came, list)
-        else []
-    )
-    told = messages.read_messages(updates[-1] if updates else came, facts=True)
-    found = told[-1].get(messages.FACTS) if told else None
-    if not isinstance(found, dict):
-        return Answer()
-    usage = Usage(**found["usage"]) if found.get("usage") else None
-    return Answer(response_id=found.get("response_id"), model=found.get("model"), usage=usage)
-
-
 def _read_model(span: RawSpan, operation: Operation) -> ModelRecord:
     attributes = span.attributes
     given, offered = _without_tools(decode(attributes.get(_INPUT))[0])
@@ -132,14 +69,11 @@ def _read_model(span: RawSpan, operation: Operation) -> ModelRecord:
     error = _failure(span, ErrorCategory.MODEL)
     if error and fidelity.get("output") is Fidelity.ABSENT:
         del fidelity["output"]
-    around = _facts(attributes) if _AROUND in attributes else Answer()
-    usage = _read_usage(attributes) or around.usage
+    usage = _read_usage(attributes)
     answer = exchange.answer
     if answer is not None or usage is not None:
         answer = answer or Answer()
-        model = answer.model or around.model or named
-        identity = answer.response_id or around.response_id
-        answer = replace(answer, response_id=identity, model=model, usage=usage or answer.usage)
+        answer = replace(answer, model=answer.model or named, usage=usage or answer.usage)
     began = attributes.get(_OBSERVATION + "completion_start_time")
     return ModelRecord(
         request=replace(

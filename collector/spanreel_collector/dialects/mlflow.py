@@ -45,6 +45,9 @@ _USAGE = {
     "cache_write_tokens": ("cache_creation_input_tokens",),
 }
 
+_RUNNER = re.compile(r"\w*Runner\.run\w*")
+"""The function of the OpenAI Agents SDK around a whole workflow, which is no agent."""
+
 
 def speaks(span: RawSpan) -> bool:
     """Whether MLflow wrote the span."""
@@ -147,7 +150,8 @@ def _read_run(span: RawSpan, kind: str) -> RunRecord:
     error = values.failure(span, ErrorCategory.OTHER)
     metadata, _ = decode_json(attributes.get("metadata"))
     name = values.text(metadata, "lc_agent_name") if isinstance(metadata, dict) else None
-    agent = Agent(name or (_name(span) if kind == "AGENT" else None))
+    by_name = kind == "AGENT" and not _RUNNER.fullmatch(span.name)
+    agent = Agent(name or (_name(span) if by_name else None))
     return ends.as_run(told, agent, error, outermost_only=kind != "AGENT")
 
 

@@ -21,6 +21,7 @@ from spanreel_collector.repair.offers import describe_tools, share_instructions
 from spanreel_collector.repair.retries import fold_retries
 from spanreel_collector.repair.rounds import chain_responses, recover_rounds, share_tools, split_rounds, unfold_tools
 from spanreel_collector.repair.steps import drop_lone_servers, settle_steps
+from spanreel_collector.repair.telling import fill_calls
 from spanreel_collector.span import RawLog, RawSpan
 from spanreel_collector.trace import Forest, Placed, Trace, moved
 
@@ -179,11 +180,13 @@ def _run_during(placed: Placed, runs: list[Placed], forest: Forest) -> str | Non
     return innermost.id if all(run.id in chain for run in around) else None
 
 
-# The order has a meaning: circles are cut before anybody goes up, steps settled before runs are looked for, starts
+# The order has a meaning: circles are cut before anybody goes up, steps settled before runs are looked for (and after
+# they have told what they know), starts
 # become runs before orphans look for theirs, and views are folded before attempts, which are counted.
 REPAIRS: tuple[Callable[[Trace], Trace], ...] = (
     order,
     cut_circles,
+    fill_calls,
     settle_steps,
     drop_lone_servers,
     settle_starts,

@@ -31,6 +31,9 @@ def read_messages(value: Json, *, facts: bool = False) -> tuple[Message, ...]:
         value = found
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
         value = value[0]  # LangChain's batch of one
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict) and "update" in value[0]:
+        updated = value[0]["update"]  # what LangGraph's node puts into the state, by a command
+        value = updated.get("messages") if isinstance(updated, dict) else None
     items = value if isinstance(value, list) else []
     read = [(item, message) for item in items if (message := read_message(item)) is not None]
     if not facts:
