@@ -118,6 +118,36 @@ def test_googles_declarations_are_tools_each() -> None:
     assert [one["name"] for one in session(chat(1, [HI], None, also=also), scope="demo").tools] == ["look", "ask"]
 
 
+def test_beeais_arguments_stand_beside_options_and_ids_with_the_content() -> None:
+    answer = {"role": "tool", "contents.0.message_content.text": "25", "contents.0.message.tool_call_id": "t1"}
+    history = {f"llm.input_messages.1.message.{key}": value for key, value in answer.items()}
+    one = session(span(1, "Model", {**ASKED, **HO, **history}), scope=OI + "beeai")
+    assert one.messages[1].parts == [{"type": "tool_call_response", "id": "t1", "response": "25"}]
+    given = {"input": {"city": "Rome"}, "options": None}
+    spans = span(1, "look", {"openinference.span.kind": "TOOL", "input.value": json.dumps(given)})
+    assert only_tool(session(spans, scope=OI + "beeai")).arguments == {"city": "Rome"}
+
+
+def test_old_openllmetry_has_bedrocks_blocks_as_text_and_words_of_answers_alone() -> None:
+    use = {"toolUse": {"toolUseId": "t1", "name": "look", "input": {"city": "Rome"}}}
+    result = {"toolResult": {"toolUseId": "t1", "content": [{"text": "25"}]}}
+    said_of = [("user", [{"text": "Hi"}]), ("assistant", [{"text": "I look."}, use]), ("user", [result])]
+
+    def prompts(count: int) -> dict[str, str]:
+        each = [(f"gen_ai.prompt.{number}", *said_of[number]) for number in range(count)]
+        return {
+            key: value
+            for prefix, role, blocks in each
+            for key, value in ((f"{prefix}.role", role), (f"{prefix}.content", json.dumps(blocks)))
+        }
+
+    words = {"gen_ai.completion.0.role": "assistant", "llm.request.type": "chat", "gen_ai.request.model": "small"}
+    first = {**words, **prompts(1), "gen_ai.completion.0.content": "I look."}
+    second = {**words, **prompts(3), "gen_ai.completion.0.content": "25 degrees."}
+    spans = [span(number, "converse", one, trace=f"{number:032x}") for number, one in ((1, first), (2, second))]
+    assert only_tool(traceloop("bedrock", *spans)).result == "25"
+
+
 def test_an_agent_of_llama_indexes_is_named_by_its_steps() -> None:
     run = span(1, "FunctionAgent.run", {"output.value": "StopEvent(res...", "openinference.span.kind": "CHAIN"})
     event = {"ev": "AgentInput(input=[], current_agent_name='clerk')"}

@@ -23,7 +23,7 @@ from spanreel.model import (
     ToolRecord,
 )
 from spanreel_collector.dialects import genai_spans, values
-from spanreel_collector.dialects.content import ends, messages, tools, wrapped
+from spanreel_collector.dialects.content import bedrock, ends, messages, tools, wrapped
 from spanreel_collector.dialects.content.decoding import decode, decode_json
 from spanreel_collector.dialects.content.indexed import Tree, listed, numbered
 from spanreel_collector.span import Attributes, RawSpan
@@ -117,9 +117,19 @@ def _todays(span: RawSpan) -> Attributes:
 
 
 def _messages(attributes: Attributes, prefix: str, role: str) -> list[Message]:
-    items = numbered(attributes, prefix).values()
-    found = [messages.read_message(_plain(item, role)) for item in items]
-    return [message for message in found if message is not None]
+    found: list[Message] = []
+    for item in numbered(attributes, prefix).values():
+        blocks, _ = decode(item.get("content"))
+        if (
+            isinstance(blocks, list)
+            and blocks
+            and bedrock.is_blocks(blocks)
+            and not any("type" in one for one in blocks)
+        ):
+            found += bedrock.read_messages(str(item.get("role") or role), blocks)
+        elif (message := messages.read_message(_plain(item, role))) is not None:
+            found.append(message)
+    return found
 
 
 def _plain(item: Tree, role: str) -> Tree:

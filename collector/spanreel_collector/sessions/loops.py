@@ -161,6 +161,10 @@ def _heads(placed: Placed) -> tuple[list[str], list[tuple[int, bytes]]]:
             # The calls may be left out, and what the model said beside them or not; and ids.
             calls = calls_in(said[start:length], "tool_call_response") or _ASKED
             found += [(length, beginnings[at - 1] + calls) for at in (start, start - 1) if at > 0]
+    last = next((at for at in range(len(said) - 1, 0, -1) if said[at].get("role") == "assistant"), 0)
+    if last and (words := without_calls(said[last : last + 1])) and words[0]["parts"] != said[last]["parts"]:
+        # Of an answer that asked for tools, the words alone may have been told.
+        found.append((last + 1, prefixes([*first[:last], gist(words[0])])[-1]))
     if lacks_calls(record):
         bare = without_calls(said)
         without = prefixes(map(gist, bare))

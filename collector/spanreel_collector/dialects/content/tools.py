@@ -29,8 +29,8 @@ def read_arguments(value: Json) -> Json:
         return found["arguments"]
     if isinstance(found.get("kwargs"), dict) and not found.get("args"):
         return found["kwargs"]
-    if set(found) == {"input"}:
-        # LangChain's JavaScript puts the arguments under this name, as JSON.
+    if set(found) == {"input"} or (set(found) == {"input", "options"} and found["options"] is None):
+        # LangChain's JavaScript puts the arguments under this name, as JSON; BeeAI beside the options of the run.
         inner = values.arguments(found["input"])
         return inner if isinstance(inner, dict) else found
     return found

@@ -39,8 +39,15 @@ _INPUT, _OUTPUT = "llm.input_messages", "llm.output_messages"
 _USAGE = {
     "input_tokens": ("llm.token_count.prompt",),
     "output_tokens": ("llm.token_count.completion",),
-    "cache_read_tokens": ("llm.token_count.prompt_details.cache_read", "llm.token_count.prompt_details.cache_input"),
-    "cache_write_tokens": ("llm.token_count.prompt_details.cache_write",),
+    "cache_read_tokens": (
+        "llm.token_count.prompt_details.cache_read",
+        "llm.token_count.prompt_details.cache_input",
+        "metadata.usage.cached_prompt_tokens",
+    ),
+    "cache_write_tokens": (
+        "llm.token_count.prompt_details.cache_write",
+        "metadata.usage.cached_creation_tokens",
+    ),
     "reasoning_tokens": ("llm.token_count.completion_details.reasoning",),
 }
 

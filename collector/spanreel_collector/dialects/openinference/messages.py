@@ -61,7 +61,10 @@ def _tool_answer(message: Tree) -> list[dict[str, Json]]:
     texts = [part.get("content") for part in parts]
     text_only = all(part["type"] == "text" for part in parts)
     response = values.unwrap_result("".join(map(str, texts))) if text_only else parts
-    answer: dict[str, Json] = {"type": "tool_call_response", "id": values.text(message, "tool_call_id")}
+    # BeeAI has the id with the message's content.
+    beside = [one["message"] for one in listed(message.get("contents")) if is_tree(one.get("message"))]
+    named = (identity for one in (message, *beside) if (identity := values.text(one, "tool_call_id")))
+    answer: dict[str, Json] = {"type": "tool_call_response", "id": next(named, None)}
     return [{**answer, "response": response} if parts else answer]
 
 
