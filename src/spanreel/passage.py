@@ -87,11 +87,11 @@ def open_passage(
         return None
     passage, read = None, False
     with quietly(f"read a call of {point.target}"):
-        bound = _signature(wrapped).bind(*args, **kwargs)
-        arguments = by_name(bound)
+        bound, arguments = _given(point, wrapped, args, kwargs)
         request = point.read(instance, arguments)
         arguments["self"] = instance
         if isinstance(request, RunRequest):
+            assert bound is not None
             passage = _open_run(boundary, player, point, request, bound, arguments)
         elif isinstance(request, ToolRequest):
             passage = _open_tool(boundary, player, point, request, arguments)
@@ -105,6 +105,19 @@ def open_passage(
     if not read and player is not None and point.kind in (Kind.TOOL, Kind.MODEL):
         player.refuse(f"a call of {point.target} that could not be read")
     return passage
+
+
+def _given(
+    point: Point, wrapped: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> tuple[inspect.BoundArguments | None, dict[str, Any]]:
+    """A call's arguments, bound and by name; as they were given where a tool does not take them, which it will say."""
+    try:
+        bound = _signature(wrapped).bind(*args, **kwargs)
+    except TypeError:
+        if not point.mutable:
+            raise
+        return None, {**({"args": list(args)} if args else {}), **kwargs}
+    return bound, by_name(bound)
 
 
 def isolated(

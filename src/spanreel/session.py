@@ -396,3 +396,12 @@ def load_sessions(path: str | Path) -> list[Session]:
         except SessionError as error:
             raise SessionError(f"{str(file)!r}, document {number}: {error}") from error
     return sessions
+
+
+def was_made_up(session: Session, run: Run, call: ToolCall) -> bool:
+    """Whether a model asked for a tool that was never offered to it, so that there is nothing to run."""
+    asked_by = call.requested_by.model_call if call.requested_by is not None else None
+    for model_call in run.model_calls():
+        if model_call.id == asked_by and model_call.tools:
+            return call.name not in {session.tools[number].get("name") for number in model_call.tools}
+    return False

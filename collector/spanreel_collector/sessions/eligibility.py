@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from spanreel.model import Fidelity, Status, ToolKind
-from spanreel.session import Eligibility, ModelCall, Reason, Run, Session, ToolCall
+from spanreel.session import Eligibility, ModelCall, Reason, Run, Session, ToolCall, was_made_up
 
 _RUNS_ITSELF = (ToolKind.AGENT, ToolKind.HANDOFF, ToolKind.PROVIDER)
 """Kinds of tool calls that a replay does not answer: their insides are replayed, or the provider runs them."""
@@ -122,7 +122,7 @@ def _judge_in(session: Session, number: int) -> Iterator[Obstacle]:
             f"agent {run.agent.name!r} called tools, and no call of its model was recorded: nothing can answer it",
             _MODELS,
         )
-    for obstacle in _judge_run(run, place, lost):
+    for obstacle in _judge_run(session, run, place, lost):
         if session.origin == "imported" and obstacle.remedy in _THEIRS:
             yield replace(obstacle, remedy=_THEIRS[obstacle.remedy])
         else:
@@ -190,7 +190,7 @@ _LOST = (Fidelity.TRUNCATED, Fidelity.ABSENT)
 """States of which too little is left to know a call again."""
 
 
-def _judge_run(run: Run, place: str, lost: tuple[Fidelity, ...]) -> Iterator[Obstacle]:
+def _judge_run(session: Session, run: Run, place: str, lost: tuple[Fidelity, ...]) -> Iterator[Obstacle]:
     if run.status is Status.UNFINISHED:
         yield Obstacle("run unfinished", place, "the run never finished: the recording ends in the middle")
     for number, turn in enumerate(run.turns):
@@ -198,7 +198,8 @@ def _judge_run(run: Run, place: str, lost: tuple[Fidelity, ...]) -> Iterator[Obs
         if turn.model_call is not None:
             yield from _judge_model_call(turn.model_call, f"{place}/turns/{number}/model_call", lost)
         for index, call in enumerate(turn.tool_calls):
-            told = run.sees_tools and not call.executed  # by the framework, which says it again
+            # By the framework, which says it again, or by whoever looked for a tool that there is not.
+            told = not call.executed and (run.sees_tools or was_made_up(session, run, call))
             if not told:
                 yield from _judge_tool_call(call, f"{place}/turns/{number}/tool_calls/{index}", lost, last=last)
     for number, side_call in enumerate(run.side_calls):

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from collections.abc import Mapping
 from typing import Any
 
 from spanreel.model import Agent, ErrorCategory, Json, Message, Status, ToolKind
 from spanreel.point import Failure, Framework, Kind, Point, RunRequest, RunResult, ToolRequest, ToolResult
+
+SHOWN = "shown"
+"""As the type of a result: how an object wrote itself, since only its class can do that."""
+LONGEST_TEXT = 2_000
 
 
 def read_run(_runner: Any, arguments: Mapping[str, Any]) -> RunRequest:
@@ -101,13 +106,30 @@ def _changes(annotations: Any) -> bool | None:
 
 
 def read_tool_result(result: Any) -> ToolResult:
-    """What the tool gave back, before the SDK makes it text for the model."""
-    return ToolResult(value=result)
+    """What the tool gave back, before the SDK makes it text for the model; how an object writes itself is kept too."""
+    text = None if _is_json(result) else str(result)
+    shown = text is not None and len(text) <= LONGEST_TEXT
+    return ToolResult(value=result, type=f"{SHOWN}({text!r})" if shown else None)
 
 
 def rebuild_tool_result(recorded: ToolResult, _arguments: Mapping[str, Any]) -> Any:
-    """The recorded value: text and JSON become the same text for the model as when they were recorded."""
-    return recorded.value
+    """The recorded value, which becomes the same text for the model as when it was recorded."""
+    if recorded.type is None or not recorded.type.startswith(f"{SHOWN}("):
+        return recorded.value
+    text = ast.literal_eval(recorded.type[len(SHOWN) + 1 : -1])
+    if not isinstance(recorded.value, (dict, list)):
+        return text
+    kind = type(recorded.value)
+    return type(SHOWN, (kind,), {"__str__": lambda _: text})(recorded.value)
+
+
+def _is_json(value: Any) -> bool:
+    """Whether this is written in the same way once it has been JSON."""
+    if isinstance(value, dict):
+        return type(value) is dict and all(type(key) is str and _is_json(item) for key, item in value.items())
+    if isinstance(value, list):
+        return type(value) is list and all(map(_is_json, value))
+    return value is None or type(value) in (str, int, float, bool)
 
 
 def read_failure(_: Any, arguments: Mapping[str, Any]) -> Failure:

@@ -17,7 +17,7 @@ from spanreel.replay.recovered import ran_unseen
 from spanreel.replay.served import fetch, is_served
 from spanreel.replay.slots import ModelSlot, Slot
 from spanreel.replay.tool_policies import History
-from spanreel.session import CANON, Run, Session, load_sessions, read_session
+from spanreel.session import CANON, Run, Session, load_sessions, read_session, was_made_up
 
 SHOWN = 5
 """Calls that a sentence names."""
@@ -196,5 +196,6 @@ def _redacted(session: Session, run: Run | None) -> list[str]:
 def _unanswered(session: Session, run: Run | None) -> Sequence[str]:
     """The names of tools that ran without crossing a boundary, as their results in the next request tell."""
     chosen = {one.id for scope in Recording(session, run).all_scopes() for one in scope.runs}
-    calls = [call for one in session.runs if one.id in chosen and not one.sees_tools for call in one.tool_calls()]
-    return list(dict.fromkeys(call.name for call in calls if ran_unseen(call)))
+    blind = [one for one in session.runs if one.id in chosen and not one.sees_tools]
+    calls = [(one, call) for one in blind for call in one.tool_calls() if ran_unseen(call)]
+    return list(dict.fromkeys(call.name for one, call in calls if not was_made_up(session, one, call)))
