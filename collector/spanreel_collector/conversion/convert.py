@@ -101,7 +101,8 @@ def convert_cluster(
             for span in spans.values():
                 tally.account.add_span(span)
         placed = _read_trace(trace, spans, logs, tally)
-        twins += read_twins(placed)
+        if not cluster.alone:
+            twins += read_twins(placed)
         for root in assembly.add(placed):
             ends = read_ends(root)
             heads.update(ends[0])

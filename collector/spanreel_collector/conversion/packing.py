@@ -32,10 +32,11 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A batch in segments; ``spans`` are as many as it had."""
+    """A batch in segments; ``spans`` are as many as it had, ``scopes`` who wrote them."""
 
     segments: tuple[Segment, ...] = ()
     spans: int = 0
+    scopes: frozenset[str] = frozenset()
     faults: tuple[Fault, ...] = ()
     skipped: Mapping[str, int] = field(default_factory=dict)
 
@@ -71,7 +72,8 @@ def pack(batch: Batch) -> Packed:
             gathered.keys.update((session,) if session else ())
     origins: dict[int, bytes] = {}
     segments = (_segment(trace, gathered, origins) for trace, gathered in traces.items())
-    return Packed(tuple(segments), len(batch.spans), batch.faults, dict(batch.skipped))
+    scopes = frozenset({span.origin.scope for span in batch.spans})
+    return Packed(tuple(segments), len(batch.spans), scopes, batch.faults, dict(batch.skipped))
 
 
 def _segment(trace: str, gathered: _Gathered, origins: dict[int, bytes]) -> Segment:

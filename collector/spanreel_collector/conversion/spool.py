@@ -11,7 +11,7 @@ import sqlite3
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
@@ -83,12 +83,13 @@ Place = tuple[int, int, int]
 class Cluster:
     """Traces that may share sessions, in the order of their start, each with the places of its segments.
 
-    ``twins`` are those that are read as one.
+    ``twins`` are those that are read as one; ``alone`` says that one recorder wrote all there is: no other has twins.
     """
 
     names: tuple[bytes, ...]
     traces: tuple[tuple[str, tuple[Place, ...]], ...]
     twins: tuple[frozenset[str], ...] = ()
+    alone: bool = False
 
     @property
     def size(self) -> int:
@@ -122,9 +123,14 @@ class Part:
 
 
 class Spool:
-    """A life in three stages: packed batches in, clusters out and parts of them in, documents out."""
+    """A life in three stages: packed batches in, clusters out and parts of them in, documents out.
 
-    def __init__(self) -> None:
+    ``beside`` says that there is more than is set aside here, which other recorders may have written.
+    """
+
+    def __init__(self, *, beside: bool = False) -> None:
+        self._beside = beside
+        self._scopes: set[str] = set()
         self._folder = tempfile.TemporaryDirectory(prefix="spanreel-")
         self.path = str(Path(self._folder.name) / "segments")
         self._segments = Path(self.path).open("w+b", _AHEAD)  # noqa: SIM115 - closed by close
@@ -166,6 +172,7 @@ class Spool:
             self._segments.write(segment.data)
             self.size += len(segment.data)
         self._arrived += packed.spans
+        self._scopes |= packed.scopes
         self._index.executemany("INSERT INTO segment VALUES (?, ?, ?, ?, ?)", rows)
         self._index.executemany("INSERT OR IGNORE INTO key VALUES (?, ?)", keys)
         self._index.executemany("INSERT OR IGNORE INTO link VALUES (?, ?)", links)
@@ -179,7 +186,9 @@ class Spool:
         self._join_keys()
         self._index.executescript(_SETTLE)
         self._index.execute("BEGIN")
-        yield from _clusters(self._index.execute("SELECT * FROM placed ORDER BY rowid"))
+        alone = len(self._scopes) < 2 and not self._beside
+        for cluster in _clusters(self._index.execute("SELECT * FROM placed ORDER BY rowid")):
+            yield replace(cluster, alone=alone)
 
     def _join_traces(self) -> None:
         """Traces that links join are one; a chief that is not here gives its name all the same."""

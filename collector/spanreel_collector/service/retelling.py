@@ -109,7 +109,7 @@ def _read(decompressor: zstandard.ZstdDecompressor, body: bytes, about: tuple[by
 def retell(job: Job) -> Told:
     """Read a job's segments and make their sessions."""
     book = _Book(job)
-    with Spool() as spool:
+    with Spool(beside=True) as spool:
 
         def make(clusters: Iterable[Cluster]) -> Iterator[Part]:
             for cluster in clusters:
