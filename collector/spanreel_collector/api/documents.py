@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 from pydantic import BaseModel, Field
 
@@ -45,8 +46,18 @@ class SessionSummary(BaseModel):
     @classmethod
     def of(cls, summary: records.Summary) -> SessionSummary:
         """A store's summary."""
-        said = {field.name: getattr(summary, field.name) for field in dataclasses.fields(summary)}
-        return cls(**said | {name: write_moment(said[name]) for name in ("at", "started", "ended")})
+        return cls(**tell_summary(summary))
+
+
+def tell_summary(summary: records.Summary) -> dict[str, Any]:
+    """What a SessionSummary says, as it is without being validated, which takes twice as long as all else of a list."""
+    said = {name: getattr(summary, name) for name in _SAID}
+    for name in ("at", "started", "ended"):
+        said[name] = write_moment(said[name])
+    return said
+
+
+_SAID = tuple(field.name for field in dataclasses.fields(records.Summary))
 
 
 class SessionPage(BaseModel):

@@ -21,7 +21,7 @@ def write_moment(moment: int | None) -> str | None:
     except (ValueError, OverflowError, OSError):
         return "9999-12-31T23:59:59Z" if seconds > 0 else "0001-01-01T00:00:00Z"
     fraction = f".{rest:09d}".rstrip("0") if rest else ""
-    return f"{day:%Y-%m-%dT%H:%M:%S}{fraction}Z"
+    return f"{day.isoformat()[:19]}{fraction}Z"
 
 
 def read_moment(text: str) -> int:

@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Any, Final, Protocol, TypeVar
 
 import zstandard
+from pydantic_core import from_json
 
 from spanreel_collector.stores.records import Summary
 
@@ -29,6 +30,7 @@ FACETS: Final = ("agent", "version", "model", "tool", "tag", "origin", "status")
 _CHUNK: Final = 500
 _LISTS: Final = ("agents", "versions", "models", "tools", "tags", "users")
 _FIELDS: Final = tuple(each.name for each in fields(Summary))
+_KNOWN: Final = frozenset(_FIELDS)
 
 
 class Rows(Protocol):
@@ -113,9 +115,15 @@ def write_summary(summary: Summary) -> bytes:
 
 def read_summary(data: bytes) -> Summary:
     """The summary again; what another release wrote more of is left out."""
-    value = json.loads(data)
-    known = {name: value[name] for name in _FIELDS if name in value}
-    return Summary(**{**known, **{name: tuple(known.get(name, ())) for name in _LISTS}})
+    try:
+        value = from_json(data)
+    except ValueError:  # half a surrogate pair, which only the slower one reads
+        value = json.loads(data)
+    if not value.keys() <= _KNOWN:
+        value = {name: value[name] for name in _FIELDS if name in value}
+    for name in _LISTS:
+        value[name] = tuple(value.get(name, ()))
+    return Summary(**value)
 
 
 def facets_of(summary: Summary) -> frozenset[tuple[str, str]]:
