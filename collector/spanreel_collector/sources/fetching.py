@@ -12,11 +12,10 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from spanreel.fetched import LARGEST, TooLarge, read_body
 from spanreel.model import Json
 from spanreel_collector import json_text
 
-LARGEST = 256 * 1024 * 1024
-"""Bytes of one answer that are read."""
 ATTEMPTS = 6
 _LONGEST_WAIT = 30.0
 _FIRST_WAIT = 0.5
@@ -114,13 +113,10 @@ def _checked(base: str) -> httpx.URL:
 
 
 def _bounded(response: httpx.Response, url: httpx.URL) -> bytes:
-    pieces, total = [], 0
-    for piece in response.iter_bytes():
-        pieces.append(piece)
-        total += len(piece)
-        if total > LARGEST:
-            raise FetchError(f"{_named(url)} answered with more than {LARGEST} bytes")
-    return b"".join(pieces)
+    try:
+        return read_body(response.iter_bytes(), LARGEST)
+    except TooLarge as error:
+        raise FetchError(f"{_named(url)} answered with {error}") from None
 
 
 def _retry_after(response: httpx.Response) -> float | None:

@@ -17,11 +17,10 @@ from urllib.parse import unquote, urlsplit
 import httpx
 
 from spanreel.errors import ReplayRefused
+from spanreel.fetched import LARGEST, TooLarge, read_body
 from spanreel.session import split_address
 
 TOKEN: Final = "SPANREEL_TOKEN"  # noqa: S105 - the name of a variable
-LARGEST: Final = 256 * 1024 * 1024
-"""Bytes of a document that are read."""
 _TIMEOUT: Final = httpx.Timeout(60.0, connect=10.0)
 _PLACE: Final = "/api/v1/sessions/"
 
@@ -78,15 +77,12 @@ def fetch(url: str) -> bytes:
     Raises:
         ReplayRefused: it cannot be had; says why, and what to do.
     """
-    pieces, size = [], 0
     with _client(url) as client, _explained(url), client.stream("GET", url) as answer:
         _check(answer, url)
-        for piece in answer.iter_bytes():
-            pieces.append(piece)
-            size += len(piece)
-            if size > LARGEST:
-                raise ReplayRefused(f"{url!r} answers with more than {LARGEST} bytes")
-    return b"".join(pieces)
+        try:
+            return read_body(answer.iter_bytes(), LARGEST)
+        except TooLarge as error:
+            raise ReplayRefused(f"{url!r} answers with {error}") from None
 
 
 def post_report(url: str, report: bytes) -> None:
