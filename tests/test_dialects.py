@@ -25,6 +25,7 @@ from otlp_lines import (
     request,
     said,
     session,
+    sessions,
     span,
     told,
     tool,
@@ -434,3 +435,11 @@ def test_settings_of_a_store_that_keeps_texts_alone_are_numbers(kept: str, read:
     attributes = {names.OPERATION: "chat", names.REQUEST_TEMPERATURE: kept, names.REQUEST_SEED: "7"}
     (call,) = only_run(session(span(1, "chat gpt-5", attributes), scope=GENAI)).model_calls()
     assert call.settings == {"temperature": read, "seed": 7}
+
+
+def test_an_id_that_was_redacted_is_none_and_joins_no_conversations() -> None:
+    """As Logfire scrubs attributes whose name has "session" in it."""
+    scrubbed = {names.OPERATION: "chat", "session.id": "[Scrubbed due to 'session']", "user.id": "[REDACTED]"}
+    calls = [span(number, "chat gpt-5", scrubbed, trace=f"{number}" * 32) for number in (1, 2)]
+    found = sessions(*calls, scope=GENAI)
+    assert [(one.key.kind, one.user_id) for one in found] == [("trace", None), ("trace", None)]

@@ -9,7 +9,8 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from spanreel import conventions as names
-from spanreel.model import Json, SessionInfo
+from spanreel.loss_markers import find_loss
+from spanreel.model import Fidelity, Json, SessionInfo
 from spanreel.policy import join_labels
 from spanreel_collector.dialects import spanreel as own_dialect
 from spanreel_collector.dialects import values
@@ -87,11 +88,16 @@ def _read_told(attributes: Attributes) -> SessionInfo:
     metadata = _whole_metadata(attributes)
     return SessionInfo(
         id=_session_id(attributes, metadata),
-        user_id=values.text(attributes, *_USER_IDS) or values.text(metadata, *_USER_IDS_IN_METADATA),
+        user_id=_user_id(attributes, metadata),
         name=values.text(attributes, names.SESSION_NAME),
         tags=tuple(tag for key in _TAGS if key in attributes for tag in values.texts(attributes, key)),
         metadata=metadata,
     )
+
+
+def _user_id(attributes: Attributes, metadata: Attributes) -> str | None:
+    named = values.text(attributes, *_USER_IDS) or values.text(metadata, *_USER_IDS_IN_METADATA)
+    return named if named is not None and _is_told(named) else None
 
 
 def read_ids(attributes: Attributes) -> tuple[str | None, tuple[str, ...]]:
@@ -133,11 +139,16 @@ def _session_id(attributes: Attributes, metadata: Attributes | None) -> str | No
     for key in _SESSION_IDS:
         found = values.text(attributes, key)
         # Microsoft's Agent Framework puts the previous response's id there, which changes with every call.
-        if found and found != _NO_ID and not found.startswith(_RESPONSE_PREFIX):
+        if found and found != _NO_ID and _is_told(found) and not found.startswith(_RESPONSE_PREFIX):
             return found
     said = _whole_metadata(attributes) if metadata is None else metadata
     named = (values.text(said, key) for key in _SESSION_IDS_IN_METADATA)
-    return next((one for one in named if one and not one.startswith(_RESPONSE_PREFIX)), None)
+    return next((one for one in named if one and _is_told(one) and not one.startswith(_RESPONSE_PREFIX)), None)
+
+
+def _is_told(identity: str) -> bool:
+    """Whether it is an id still: what another redacted is the same for all whom he took it from."""
+    return find_loss(identity) is not Fidelity.REDACTED
 
 
 def _whole_metadata(attributes: Attributes) -> dict[str, Json]:
