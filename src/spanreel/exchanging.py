@@ -27,6 +27,7 @@ from spanreel.point import BrokenOff, ClientPoint, HttpAnswer, HttpRequest, Live
 from spanreel.protocols import is_exchange, recognise
 from spanreel.quiet import quietly
 from spanreel.scope import BUSY_KEY
+from spanreel.start_attributes import other_instrumentation
 
 
 def send(client: ClientPoint, wrapped: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -87,10 +88,10 @@ def open_exchange(client: ClientPoint, args: tuple[Any, ...], kwargs: dict[str, 
     if found is None:
         return None
     context = otel.get_current()
-    if get_value(BUSY_KEY, context) or get_value(_SUPPRESS_INSTRUMENTATION_KEY, context):
+    if get_value(BUSY_KEY, context):
         return None
     player = current_player()
-    if player is None and not boundary.records:
+    if player is None and (not boundary.records or _is_unwanted(context)):
         return None
     with quietly("open a model call"):
         request = client.read_request(arguments)
@@ -106,6 +107,14 @@ def open_exchange(client: ClientPoint, args: tuple[Any, ...], kwargs: dict[str, 
     if exchange is None and player is not None:
         player.refuse(f"a model request to {path} whose body is a stream")
     return exchange
+
+
+def _is_unwanted(context: otel.Context) -> bool:
+    """Whether the program wants no spans here.
+
+    Logfire suppresses what is below its own span of a model call, so that it has no second one: that is not for us.
+    """
+    return bool(get_value(_SUPPRESS_INSTRUMENTATION_KEY, context)) and other_instrumentation() is None
 
 
 class Exchange:

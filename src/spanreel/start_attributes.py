@@ -63,7 +63,7 @@ def exchange_attributes(
         attributes[conventions.SERVER_PORT] = request.port
     if model:
         attributes[conventions.REQUEST_MODEL] = model
-    if other := _other_instrumentation():
+    if other := other_instrumentation():
         attributes[conventions.SECOND_VIEW] = other
     return attributes
 
@@ -83,7 +83,7 @@ def tool_attributes(request: ToolRequest, run: RunScope | None, turn: Turn | Non
     return attributes
 
 
-def _other_instrumentation() -> str | None:
+def other_instrumentation() -> str | None:
     """The scope of another instrumentation's span for the same call, where one is current."""
     attributes = getattr(live_span(), "attributes", None)
     if not attributes:
