@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import sys
-from collections.abc import AsyncIterator, Callable
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import agents
 import pytest
+import uvicorn
 from agents.mcp import MCPServerStdio
 from mcp import ClientSession, StdioServerParameters, stdio_client
+from mcp.client.sse import sse_client
 from pydantic_ai import Agent
 from pydantic_ai.mcp import MCPToolset
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
+import mcp_shop
 import spanreel
 from acceptance import case
 from kinds import Scene, calls, record, script
@@ -190,3 +195,41 @@ def test_a_list_before_any_run_leaves_no_session_behind(tmp_path: Path) -> None:
     with spanreel.replay(session) as playing:
         assert work() == "There is no tea."
     assert playing.verdict is Verdict.PASS
+
+
+@pytest.fixture
+def shop_over_sse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of the shop, in a thread of its own."""
+    monkeypatch.setenv("LEDGER", str(tmp_path / "ledger"))
+    listening = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(mcp_shop.server.sse_app(), log_level="error", timeout_graceful_shutdown=1)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+    thread.start()
+    yield f"http://127.0.0.1:{listening.getsockname()[1]}/sse"
+    server.should_exit = True
+    thread.join()
+
+
+@case(19, "hand_written")
+def test_19_a_server_over_sse_is_not_contacted(shop_over_sse: str, tmp_path: Path) -> None:
+    @spanreel.run(agent="shopper")
+    async def visit(session: ClientSession) -> str:
+        names = [tool.name for tool in (await session.list_tools()).tools]
+        said = await session.call_tool("price", {"item": "tea"})
+        return f"{names} {said.content[0].text}"  # type: ignore[union-attr]  # it is text
+
+    async def shop() -> str:
+        async with sse_client(shop_over_sse) as (read, write), ClientSession(read, write) as session:
+            await session.initialize()
+            return await visit(session)
+
+    came: list[str] = []
+    session = record(lambda: came.append(asyncio.run(shop())), tmp_path)
+    assert came == ["['price', 'order'] tea: 7 EUR"]
+    assert (tmp_path / "ledger").read_text() == "price tea\n"
+    with offline(), spanreel.replay(session) as playing:
+        came.append(asyncio.run(shop()))
+    assert came[1] == came[0]
+    assert playing.verdict is Verdict.PASS
+    assert (tmp_path / "ledger").read_text() == "price tea\n"

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from types import SimpleNamespace
 from typing import Any
 
 from spanreel.model import MCP_REQUESTS, Json, ToolKind
@@ -58,6 +59,11 @@ def lead_nowhere(_recorded: ToolResult, _arguments: Mapping[str, Any]) -> Any:
     return _Silent()
 
 
+def stream_nothing(_recorded: ToolResult, _arguments: Mapping[str, Any]) -> Any:
+    """What stands for a server's events over SSE: it says where to post, and then nothing."""
+    return _SilentEvents()
+
+
 def say_nothing(_recorded: ToolResult, _arguments: Mapping[str, Any]) -> None:
     """A notification goes to nobody."""
 
@@ -87,6 +93,24 @@ class _Silent:
         self._over.set()
 
 
+class _SilentEvents:
+    """A stream of events that was opened, and the response that it came with."""
+
+    async def __aenter__(self) -> _SilentEvents:
+        self.response = self
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """The end."""
+
+    def raise_for_status(self) -> None:
+        """It went well."""
+
+    async def __aiter__(self) -> AsyncIterator[SimpleNamespace]:
+        yield SimpleNamespace(event="endpoint", data="")  # where it was asked for
+        await asyncio.Event().wait()
+
+
 def _requests(target: str) -> Point:
     return Point(target, Kind.TOOL, read_request, read_answer, rebuild_answer, raise_again=refuse_again, outermost=True)
 
@@ -104,5 +128,6 @@ MCP = Framework(
         _connection("mcp.shared.jsonrpc_dispatcher:JSONRPCDispatcher.notify", say_nothing),
         _connection("mcp.shared.direct_dispatcher:DirectDispatcher.notify", say_nothing),
         _connection("mcp.client.stdio:_create_platform_compatible_process", lead_nowhere),
+        _connection("mcp.client.sse:sse_within_origin", stream_nothing),
     ),
 )

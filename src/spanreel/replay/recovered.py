@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from spanreel.model import Fidelity, Status, ToolKind
 from spanreel.replay.changes import Changes
-from spanreel.session import Session, ToolCall
+from spanreel.session import Session, ToolCall, was_made_up
 
 RUN_BY_US = (ToolKind.FUNCTION, ToolKind.MCP, ToolKind.RETRIEVER)
 
@@ -29,7 +29,7 @@ def with_recovered(session: Session, changes: Changes) -> Session:
     vouched = session.model_copy(deep=True)
     for run in vouched.runs:
         for call in run.tool_calls():
-            if ran_unseen(call):
+            if ran_unseen(call) and not was_made_up(vouched, run, call):
                 call.executed = True
                 call.arguments = call.arguments if call.arguments is not None else call.requested
     return vouched
