@@ -283,6 +283,22 @@ def test_a_span_that_cannot_be_read_costs_only_itself() -> None:
     ] * 2
 
 
+def test_what_is_no_trace_or_no_span_of_mastras_costs_only_itself() -> None:
+    good = trace(record(1, "agent_run"))
+    broken: list[Any] = [None, {"traceId": "x", "spans": None}, {"spans": []}]
+    spans = {**good, "spans": [None, *good["spans"], {"spanId": "b"}]}
+    batch = read_line(json.dumps([*broken, spans]).encode(), "x")
+    assert len(batch.spans) == 1
+    places = ["trace 0", "trace 1", "trace 2", "trace 3, span 0", "trace 3, span 2"]
+    assert [fault.place for fault in batch.faults] == [f"x ({place})" for place in places]
+
+
+def test_spans_of_mastras_alone_are_put_into_their_traces() -> None:
+    records = [{**record(1, "agent_run"), "traceId": identity} for identity in ("t1", "t2")]
+    batch = read_line(json.dumps(records).encode(), "x")
+    assert ([one.trace_id for one in batch.spans], batch.faults) == (["t1", "t2"], ())
+
+
 def test_stacks_of_errors_stay_out() -> None:
     error = {"message": "boom", "name": "TypeError", "stack": "at /home/somebody/app.mjs"}
     (one,) = imported(trace(record(1, "agent_run"), record(2, "tool_call", 1, entityId="order", error=error))).sessions

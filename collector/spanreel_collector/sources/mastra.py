@@ -1,4 +1,4 @@
-"""Mastra's traces as `getTrace` gives them: ``{"traceId", "spans"}``, one or a list. What they mean is the dialect's.
+"""Mastra's traces as `getTrace` gives them: ``{"traceId", "spans"}``, one or a list, or their spans alone. What they mean is the dialect's.
 
 Each becomes the spans that Mastra's OTel exporter would have written, with what that leaves out beside it.
 """
@@ -54,22 +54,23 @@ _NAMED = ("threadId", "sessionId", "userId", "resourceId", "runId", "requestId",
 
 
 def recognises(document: Json) -> bool:
-    """Whether the document is a trace of Mastra's, or a list of them."""
-    traces = document if isinstance(document, list) else [document]
-    return bool(traces) and all(
-        isinstance(trace, dict)
-        and isinstance(trace.get("traceId"), str)
-        and isinstance(trace.get("spans"), list)
-        and all(isinstance(span, dict) and "spanType" in span for span in trace["spans"])
-        for trace in traces
-    )
+    """Whether the document is a trace of Mastra's, or a list of them or of their spans."""
+    found = document if isinstance(document, list) else [document]
+    return any(map(_is_trace, found)) or any(map(_is_record, found))
 
 
 def read(document: Json, place: str) -> Batch:
     """The spans of the traces; one that cannot be read costs only itself."""
     spans: list[RawSpan] = []
     faults: list[Fault] = []
-    for number, trace in enumerate(document if isinstance(document, list) else [document]):
+    found = document if isinstance(document, list) else [document]
+    for number, trace in enumerate(_traces(found)):
+        if not isinstance(trace, dict) or not isinstance(trace.get("traceId"), str):
+            faults.append(Fault(f"{place} (trace {number})", "no trace of Mastra's: it has no traceId"))
+            continue
+        if not isinstance(trace.get("spans"), list):
+            faults.append(Fault(f"{place} (trace {number})", "no trace of Mastra's: it has no list of spans"))
+            continue
         for index, record in enumerate(trace["spans"]):
             try:
                 spans.append(_span(record, trace["traceId"], place))
@@ -78,7 +79,31 @@ def read(document: Json, place: str) -> Batch:
     return Batch(tuple(spans), faults=tuple(faults))
 
 
-def _span(record: dict[str, Any], trace_id: str, place: str) -> RawSpan:
+def _is_trace(value: Json) -> bool:
+    if not isinstance(value, dict) or not isinstance(value.get("traceId"), str):
+        return False
+    spans = value.get("spans")
+    return isinstance(spans, list) and (not spans or any(isinstance(one, dict) and "spanType" in one for one in spans))
+
+
+def _is_record(value: Json) -> bool:
+    return isinstance(value, dict) and {"traceId", "spanId", "spanType"} <= value.keys()
+
+
+def _traces(found: list[Json]) -> list[Json]:
+    """The traces; of a list of spans, those that they are of."""
+    if any(map(_is_trace, found)):
+        return found
+    spans: dict[str, list[Json]] = {}
+    for record in found:
+        identity = record.get("traceId") if isinstance(record, dict) else None
+        spans.setdefault(str(identity or ""), []).append(record)
+    return [{"traceId": identity, "spans": records} for identity, records in spans.items()]
+
+
+def _span(record: Any, trace_id: str, place: str) -> RawSpan:
+    if not isinstance(record, dict) or not isinstance(record.get("spanType"), str):
+        raise ValueError("no span of Mastra's: it has no spanType")
     identity = record.get("spanId")
     if not isinstance(identity, str) or not identity:
         raise ValueError(f"a span without spanId: {record.get('name')!r}")
