@@ -1,6 +1,7 @@
-"""Mastra's traces as `getTrace` gives them: ``{"traceId", "spans"}``, one or a list, or their spans alone. What they mean is the dialect's.
+"""Mastra's traces as `getTrace` gives them: ``{"traceId", "spans"}``, one or a list, or their spans alone.
 
-Each becomes the spans that Mastra's OTel exporter would have written, with what that leaves out beside it.
+Each becomes the spans that Mastra's OTel exporter would have written, with what that leaves out beside it. What they
+mean is the dialect's.
 """
 
 from __future__ import annotations
