@@ -128,6 +128,27 @@ def test_beeais_arguments_stand_beside_options_and_ids_with_the_content() -> Non
     assert only_tool(session(spans, scope=OI + "beeai")).arguments == {"city": "Rome"}
 
 
+def test_openllmetry_of_javascript_writes_blocks_into_texts_and_names_tools_in_their_results() -> None:
+    system = said("system", json.dumps([{"type": "text", "text": "Be short."}]))
+    call = chat(1, [system, HI], said("assistant", "Ho"))
+    document = request(call, scope="@traceloop/instrumentation-langchain")
+    document["resourceSpans"][0]["scopeSpans"][0]["scope"]["version"] = "0.27.0"
+    (one,) = converted(document).sessions
+    assert [part["content"] for message in one.messages for part in message.parts] == ["Be short.", "Hi", "Ho"]
+    answer = {"content": "25", "tool_call_id": "t1", "name": "look"}
+    told_of = {
+        "gen_ai.operation.name": "execute_tool",
+        "traceloop.span.kind": "task",
+        "traceloop.entity.name": "DynamicStructuredTool",
+        "traceloop.entity.input": json.dumps({"args": ['{"city": "Rome"}']}),
+        "traceloop.entity.output": json.dumps(
+            {"lc": 1, "type": "constructor", "id": ["ToolMessage"], "kwargs": answer}
+        ),
+    }
+    tool = only_tool(session(span(1, "execute_tool DynamicStructuredTool", told_of), scope="@traceloop/langchain"))
+    assert (tool.name, tool.arguments, tool.result, tool.call_id) == ("look", {"city": "Rome"}, "25", "t1")
+
+
 def test_old_openllmetry_has_bedrocks_blocks_as_text_and_words_of_answers_alone() -> None:
     use = {"toolUse": {"toolUseId": "t1", "name": "look", "input": {"city": "Rome"}}}
     result = {"toolResult": {"toolUseId": "t1", "content": [{"text": "25"}]}}

@@ -18,6 +18,7 @@ from spanreel.model import (
     Message,
     ModelRecord,
     Record,
+    Request,
     RunRecord,
     ToolKind,
     ToolRecord,
@@ -30,7 +31,7 @@ from spanreel_collector.span import Attributes, RawSpan
 
 NAME = "traceloop"
 
-_SCOPE = re.compile(r"opentelemetry\.instrumentation\.(?!genai\.)\w")
+_SCOPE = re.compile(r"(opentelemetry\.instrumentation\.(?!genai\.)|@traceloop/instrumentation-)\w")
 _VERSION = re.compile(r"0\.\d+\.\d+$")
 """Other instrumentations of that name are betas, or have no version."""
 _KIND, _ENTITY = "traceloop.span.kind", "traceloop.entity.name"
@@ -87,8 +88,8 @@ def read(span: RawSpan) -> Record | None:
     if kind in _RUNS or operation == "invoke_agent":
         return _read_run(span, kind)
     record = genai_spans.read(span)
-    if isinstance(record, ModelRecord) and span.origin.scope.endswith(".litellm"):
-        record = replace(record, request=replace(record.request, model=wrapped.bare_model(record.request.model)))
+    if isinstance(record, ModelRecord):
+        record = replace(record, request=_unwrapped(span, record.request))
     return _with_losses(span, record) if isinstance(record, ModelRecord) else record
 
 
@@ -114,6 +115,31 @@ def _todays(span: RawSpan) -> Attributes:
     lists = {names.INPUT_MESSAGES: prompts, names.OUTPUT_MESSAGES: completions, names.TOOL_DEFINITIONS: functions}
     found.update({name: items for name, items in lists.items() if items})
     return {**attributes, **found, **{key: attributes[key] for key in found if attributes.get(key) is not None}}
+
+
+def _unwrapped(span: RawSpan, request: Request) -> Request:
+    """The request out of what LiteLLM puts before its model, and JavaScript around its messages' blocks of text."""
+    if span.origin.scope.endswith(".litellm"):
+        request = replace(request, model=wrapped.bare_model(request.model))
+    if span.origin.scope.startswith("@") and any(part.get("content", "")[:2] == "[{" for part in _texts(request)):
+        whole = tuple({**message, "parts": _blocks_of(message["parts"])} for message in request.messages)
+        request = replace(request, messages=whole)
+    return request
+
+
+def _texts(request: Request) -> list[dict[str, Any]]:
+    parts: list[dict[str, Any]] = [part for message in request.messages for part in message["parts"]]
+    return [part for part in parts if part["type"] == "text" and isinstance(part.get("content"), str)]
+
+
+def _blocks_of(parts: list[dict[str, Json]]) -> list[dict[str, Json]]:
+    """The parts, those instead of a text that are written in it."""
+    found: list[dict[str, Json]] = []
+    for part in parts:
+        blocks, _ = decode(part.get("content")) if part["type"] == "text" else (None, None)
+        typed = isinstance(blocks, list) and blocks and all(isinstance(one, dict) and "type" in one for one in blocks)
+        found += messages.parts_of(blocks) if typed else [part]
+    return found
 
 
 def _messages(attributes: Attributes, prefix: str, role: str) -> list[Message]:
@@ -186,6 +212,8 @@ def _read_tool(span: RawSpan) -> ToolRecord:
     name = values.text(attributes, names.TOOL_NAME, "gen_ai.completion.tool.name")
     if name is None and isinstance(came, dict):
         name = values.text(came, "tool_name")
+    if name is None and values.text(told, "tool_call_id"):
+        name = values.text(told, "name")  # of JavaScript's LangChain, which calls the span by its class
     return ToolRecord(
         name=name or values.text(attributes, _ENTITY) or span.name.removesuffix(".tool"),
         arguments=tools.read_arguments(given),

@@ -25,6 +25,9 @@ def read_arguments(value: Json) -> Json:
         # LangChain's callback: the arguments as an object, where it has them, and as text.
         inputs = found.get("inputs")
         return inputs if isinstance(inputs, dict) and inputs else read_literal(values.arguments(found["input_str"]))
+    if set(found) == {"args"} and isinstance(found["args"], list) and len(found["args"]) == 1:
+        inner = values.arguments(found["args"][0])  # OpenLLMetry's JavaScript has a callback's
+        return inner if isinstance(inner, dict) else found
     if set(found) == {"tool_name", "arguments"}:
         return found["arguments"]
     if isinstance(found.get("kwargs"), dict) and not found.get("args"):
