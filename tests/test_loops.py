@@ -112,7 +112,8 @@ def test_calls_under_other_ids_are_not_put_into_a_history_again() -> None:
 
 def test_the_sdks_own_span_in_a_trace_of_its_own_is_a_second_view() -> None:
     told_of = {names.RESPONSE_ID: "msg_1", names.PROVIDER: "anthropic"}
-    shadow = call(2, None, None, **told_of, **{names.USAGE_INPUT_TOKENS: 9, names.USAGE_OUTPUT_TOKENS: 2})
+    counts = {names.USAGE_INPUT_TOKENS: 9, names.USAGE_OUTPUT_TOKENS: 2}
+    shadow = chat(2, None, None, trace=f"{2:032x}", start=1.1, seconds=0.3, also={**told_of, **counts})
     found = converted(request(call(1, ASKED, WARM, **told_of), scope=GENAI), request(shadow, scope=SDK)).sessions
     (model,) = found[0].runs[0].model_calls()
     assert len(found) == 1

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 
-from spanreel.model import Answer, ModelRecord, Record, Status
+from spanreel.model import Answer, ModelRecord, Status
 from spanreel_collector.sessions.continuing import (
     asking,
     chained,
@@ -38,9 +38,7 @@ def is_loop(root: Draft) -> bool:
 
 def loop_ends(root: Draft) -> tuple[list[bytes], list[bytes]]:
     """What a loop would go on from, and what would go on from it."""
-    shadowed = _shadowed(root)
-    heads = [head for _, head in _heads(root.models[0])[1]]
-    return [*heads, *([_name(shadowed)] if shadowed else [])], _tails(root.models[-1])
+    return [head for _, head in _heads(root.models[0])[1]], _tails(root.models[-1])
 
 
 def join_loops(roots: Iterable[Draft]) -> list[list[Draft]]:
@@ -51,7 +49,7 @@ def join_loops(roots: Iterable[Draft]) -> list[list[Draft]]:
     """
     conversations: list[list[Draft]] = []
     tails: dict[bytes, list[tuple[list[Draft], Draft]]] = defaultdict(list)
-    for root in _without_shadows(sorted(roots, key=lambda root: root.started)):
+    for root in sorted(roots, key=lambda root: root.started):
         continued = _continued(root.models[0], tails)
         if continued is None:
             conversation, current = [root], root
@@ -67,49 +65,6 @@ def join_loops(roots: Iterable[Draft]) -> list[list[Draft]]:
         for key in _tails(current.models[-1]):
             tails[key].append((conversation, current))
     return conversations
-
-
-def _shadowed(root: Draft) -> str | None:
-    """The response that this loop, one call of which nothing but numbers is told, may be a second view of."""
-    record = root.models[0].record
-    if len(root.models) > 1 or root.tools or not isinstance(record, ModelRecord) or _has_content(record):
-        return None
-    return record.answer.response_id if record.answer else None
-
-
-def _without_shadows(roots: list[Draft]) -> Iterator[Draft]:
-    """The loops without second views of a call, which fill it: SDKs may have spans of their own in their own traces."""
-    shadows = [root for root in roots if _shadowed(root) is not None]
-    homes: dict[str, tuple[Draft, int]] = {}
-    for root in roots if shadows else ():
-        for at, placed in enumerate(root.models):
-            record = placed.record
-            if isinstance(record, ModelRecord) and _has_content(record) and record.answer and record.answer.response_id:
-                homes.setdefault(record.answer.response_id, (root, at))
-    for root in roots:
-        home = homes.get(_shadowed(root) or "")
-        if home is None or _scope_of(home[0].models[home[1]]) == _scope_of(root.models[0]):
-            yield root
-            continue
-        models, at = home[0].models, home[1]
-        models[at] = replace(models[at], record=_filled(models[at].record, root.models[0].record))
-
-
-def _filled(record: Record | None, shadow: Record | None) -> Record | None:
-    """The call with the counts that only its second view has."""
-    if not isinstance(record, ModelRecord) or not isinstance(shadow, ModelRecord) or not shadow.answer:
-        return record
-    answer = record.answer or Answer()
-    return replace(record, answer=replace(answer, usage=answer.usage or shadow.answer.usage))
-
-
-def _has_content(record: ModelRecord) -> bool:
-    answered = record.answer is not None and any(message.get("parts") for message in record.answer.messages)
-    return bool(record.request.messages) or answered
-
-
-def _scope_of(placed: Placed) -> str:
-    return placed.span.origin.scope
 
 
 def _complete(run: Draft, more: Draft) -> None:
