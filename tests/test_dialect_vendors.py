@@ -710,3 +710,55 @@ def test_the_agents_sdks_runner_around_a_workflow_is_no_agent_of_mlflows() -> No
         scope="mlflow.tracing.provider",
     )
     assert [run.agent.name for run in one.runs] == [None, "host", "waiter"]
+
+
+def test_what_stands_beside_the_conventions_names_on_mlflows_spans_is_read_too() -> None:
+    """Of LangChain: parameters and metadata of callbacks, and tools' results in their messages."""
+    metadata = {"metadata": json.dumps({"lc_agent_name": "waiter", "thread_id": "talk"})}
+    result = json.dumps({"content": "served", "type": "tool", "name": "order", "tool_call_id": "call_1"})
+    asked = {"gen_ai.request.model": "gpt-5", names.INPUT_MESSAGES: json.dumps([said("user", "Soup!")])}
+    invoked = {"invocation_params": json.dumps({"model": "gpt-5", "temperature": 0.2})}
+    tool = {
+        names.TOOL_NAME: "order",
+        "gen_ai.tool.call.arguments": '{"dish": "soup"}',
+        "gen_ai.tool.call.result": result,
+    }
+    one = session(
+        span(1, "CHAIN", {names.OPERATION: "CHAIN", **metadata}, seconds=9),
+        span(2, "CHAIN", {names.OPERATION: "CHAIN", **metadata}, 1, seconds=3),
+        span(3, "chat gpt-5", {names.OPERATION: "chat", **asked, **invoked, **metadata}, 2),
+        span(4, "execute_tool order", {names.OPERATION: "execute_tool", **tool, **metadata}, 1),
+        scope="mlflow.tracing.provider",
+    )
+    run = only_run(one)
+    ((call,), (order,)) = run.model_calls(), run.tool_calls()
+    assert (run.agent.name, one.key.value, call.settings) == ("waiter", "talk", {"temperature": 0.2})
+    assert (order.result, order.call_id) == ("served", "call_1")
+
+
+def test_a_response_that_the_agents_sdk_told_mlflow_is_one_call_with_the_request_inside_it() -> None:
+    usage = {"input_tokens": 60, "input_tokens_details": {"cached_tokens": 8}, "output_tokens": 12}
+    response = {"object": "response", "id": "resp_1", "model": "gpt-5-2026", "usage": usage}
+    unset = {"model": "gpt-5", "temperature": 0.2, "top_p": "<openai.Omit object at 0x7f00>"}
+    counted = {names.OPERATION: "chat", names.REQUEST_MODEL: "gpt-5-2026", "gen_ai.usage.input_tokens": 60}
+    runner = {names.OPERATION: "invoke_agent", names.AGENT_NAME: "AgentRunner.run"}
+    one = session(
+        span(1, "invoke_agent AgentRunner.run", runner, seconds=9),
+        span(2, "invoke_agent waiter", {names.OPERATION: "invoke_agent", names.AGENT_NAME: "waiter"}, 1, seconds=8),
+        span(
+            3,
+            "chat",
+            {names.OPERATION: "chat", **{key: json.dumps(value) for key, value in response.items()}},
+            2,
+            seconds=2,
+        ),
+        span(
+            4, "chat gpt-5-2026", {**counted, **{key: json.dumps(value) for key, value in unset.items()}}, 3, start=3.1
+        ),
+        scope="mlflow.tracing.provider",
+    )
+    run = only_run(one)
+    (call,) = run.model_calls()
+    assert (run.agent.name, call.settings, call.response_id) == ("waiter", {"temperature": 0.2}, "resp_1")
+    assert (call.model, call.response_model) == ("gpt-5", "gpt-5-2026")
+    assert one.usage.cache_read_tokens == 8

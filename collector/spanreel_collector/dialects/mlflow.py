@@ -6,13 +6,15 @@ Where it was told to use the GenAI conventions' names, those are read, and besid
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 
+from spanreel import conventions as names
 from spanreel.model import (
     Agent,
     Answer,
     ErrorCategory,
     Fidelity,
+    Json,
     ModelRecord,
     Operation,
     Record,
@@ -22,7 +24,7 @@ from spanreel.model import (
     Usage,
 )
 from spanreel_collector.dialects import genai_spans, values
-from spanreel_collector.dialects.content import bodies, ends, exchanges, tools
+from spanreel_collector.dialects.content import bodies, ends, exchanges, tokens, tools
 from spanreel_collector.dialects.content.decoding import decode_deep, decode_json
 from spanreel_collector.span import Attributes, RawSpan
 
@@ -47,6 +49,8 @@ _USAGE = {
 
 _RUNNER = re.compile(r"\w*Runner\.run\w*")
 """The function of the OpenAI Agents SDK around a whole workflow, which is no agent."""
+_UNSET = re.compile(r"<openai\.\w+ object at 0x[0-9a-f]+>|NOT_GIVEN")
+"""How OpenAI's SDK shows an argument that was left out."""
 
 
 def speaks(span: RawSpan) -> bool:
@@ -58,7 +62,7 @@ def read(span: RawSpan) -> Record | None:
     """What the span says; None of parsers, guardrails, memories and evaluators."""
     kind = _text(span.attributes, _TYPE)
     if kind is None:
-        return _with_request(span, genai_spans.read(span))
+        return _read_conventions(span)
     if kind in _MODELS:
         return _read_model(span, _MODELS[kind])
     if kind in _TOOLS:
@@ -74,12 +78,77 @@ def _text(attributes: Attributes, *keys: str) -> str | None:
     return None
 
 
-def _with_request(span: RawSpan, record: Record | None) -> Record | None:
-    """What the conventions' names say, with the model that was asked for: there the answer's model stands."""
-    asked = _text(span.attributes, "model")
-    if not isinstance(record, ModelRecord) or asked is None:
-        return record
-    return replace(record, request=replace(record.request, model=asked))
+# -- under the names of the conventions ------------------------------------------------------------------------------
+
+
+def _read_conventions(span: RawSpan) -> Record | None:
+    """What the conventions' names say, with what stands beside them: parameters, and facts of LangChain."""
+    step = values.text(span.attributes, names.OPERATION) in _STEPS
+    as_run = replace(span, attributes={**span.attributes, names.OPERATION: names.INVOKE_AGENT}) if step else span
+    record = genai_spans.read(as_run)
+    if isinstance(record, ModelRecord):
+        return _with_parameters(span, record)
+    if isinstance(record, ToolRecord):
+        result, told = tools.read_result(record.result)
+        call_id = record.call_id or values.text(told, "tool_call_id") or _text(span.attributes, "tool_call_id")
+        return replace(record, result=result, call_id=call_id, error=record.error or tools.failure(told, result))
+    if isinstance(record, RunRecord):
+        name = _langchain_agent(span) or (None if step or _is_runner(record.agent.name) else record.agent.name)
+        return replace(record, agent=replace(record.agent, name=name), outermost_only=step)
+    return record
+
+
+def _with_parameters(span: RawSpan, record: ModelRecord) -> ModelRecord:
+    """The call with its request's settings; where the conventions have one model, it is the one that answered."""
+    parameters = _parameters(span.attributes)
+    told, answer = record.request.model, record.answer
+    # The Agents SDK's are those of the response, its id and its counts too.
+    answered = parameters.get("object") == "response"
+    if answered:
+        answer = answer or Answer()
+        identity = answer.response_id or values.text(parameters, "id")
+        known, counted = answer.usage, tokens.read(parameters.get("usage"))
+        answer = replace(
+            answer,
+            response_id=identity,
+            model=answer.model or told or values.text(parameters, "model"),
+            usage=_filled(known, counted),
+        )
+    asked = None if answered else values.text(parameters, "model", "model_name")
+    request = replace(
+        record.request, model=asked or told, settings={**bodies.settings(parameters), **record.request.settings}
+    )
+    return replace(record, request=request, answer=answer)
+
+
+def _filled(usage: Usage | None, more: Usage | None) -> Usage | None:
+    if usage is None or more is None:
+        return usage or more
+    return Usage(**{one.name: _first(getattr(usage, one.name), getattr(more, one.name)) for one in fields(Usage)})
+
+
+def _first(count: int | None, other: int | None) -> int | None:
+    return other if count is None else count
+
+
+def _parameters(attributes: Attributes) -> dict[str, Json]:
+    """The arguments of the call that was traced, which stand on the span without a prefix; LangChain's in one."""
+    found = {key: decode_json(value)[0] for key, value in attributes.items() if "." not in key}
+    invoked, _ = decode_json(attributes.get("invocation_params"))
+    found.update(invoked if isinstance(invoked, dict) else {})
+    return {key: value for key, value in found.items() if not (isinstance(value, str) and _UNSET.fullmatch(value))}
+
+
+def _langchain_agent(span: RawSpan) -> str | None:
+    metadata, _ = decode_json(span.attributes.get("metadata"))
+    return values.text(metadata, "lc_agent_name") if isinstance(metadata, dict) else None
+
+
+def _is_runner(name: str | None) -> bool:
+    return name is not None and _RUNNER.fullmatch(name) is not None
+
+
+# -- in MLflow's own words -------------------------------------------------------------------------------------------
 
 
 def _read_model(span: RawSpan, operation: Operation) -> ModelRecord:
@@ -95,9 +164,7 @@ def _read_model(span: RawSpan, operation: Operation) -> ModelRecord:
     if usage is not None or answer is not None:
         answer = replace(answer or Answer(), usage=usage, streamed=request.stream)
         answer = replace(answer, model=answer.model or model)
-    parameters = {key: decode_json(value)[0] for key, value in attributes.items() if "." not in key}
-    invoked, _ = decode_json(attributes.get("invocation_params"))
-    parameters.update(invoked if isinstance(invoked, dict) else {})
+    parameters = _parameters(attributes)
     return ModelRecord(
         request=replace(
             request,
@@ -148,10 +215,8 @@ def _read_run(span: RawSpan, kind: str) -> RunRecord:
     attributes = span.attributes
     told = ends.read(attributes.get(_INPUT), attributes.get(_OUTPUT))
     error = values.failure(span, ErrorCategory.OTHER)
-    metadata, _ = decode_json(attributes.get("metadata"))
-    name = values.text(metadata, "lc_agent_name") if isinstance(metadata, dict) else None
-    by_name = kind == "AGENT" and not _RUNNER.fullmatch(span.name)
-    agent = Agent(name or (_name(span) if by_name else None))
+    by_name = kind == "AGENT" and not _is_runner(span.name)
+    agent = Agent(_langchain_agent(span) or (_name(span) if by_name else None))
     return ends.as_run(told, agent, error, outermost_only=kind != "AGENT")
 
 
