@@ -149,6 +149,12 @@ def test_openllmetry_of_javascript_writes_blocks_into_texts_and_names_tools_in_t
     assert (tool.name, tool.arguments, tool.result, tool.call_id) == ("look", {"city": "Rome"}, "25", "t1")
 
 
+def test_a_model_call_of_openllmetrys_that_a_limit_took_its_kind_from_is_one_all_the_same() -> None:
+    left = {"gen_ai.completion.0.role": "assistant", "gen_ai.completion.0.content": "Ho", "llm.usage.total_tokens": 9}
+    one = traceloop("openai.v1", span(1, "openai.chat", left, droppedAttributesCount=4))
+    assert one.messages[only_call(one).output[0]].parts[0]["content"] == "Ho"
+
+
 def test_old_openllmetry_has_bedrocks_blocks_as_text_and_words_of_answers_alone() -> None:
     use = {"toolUse": {"toolUseId": "t1", "name": "look", "input": {"city": "Rome"}}}
     result = {"toolResult": {"toolUseId": "t1", "content": [{"text": "25"}]}}

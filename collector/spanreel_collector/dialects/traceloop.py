@@ -60,6 +60,8 @@ _TODAY = {
         "gen_ai.openai.system_fingerprint",
     ),
 }
+_OF_MODELS = re.compile(r"gen_ai\.(prompt|completion)\.\d|gen_ai\.(output\.messages|response\.id|response\.model)$")
+"""By these a model call is known that does not say what it is."""
 _RUNS = ("workflow", "agent")
 _SCHEMA = "gen_ai.request.structured_output_schema"
 _GRAPH_NODES = "gen_ai.workflow.nodes"
@@ -103,6 +105,8 @@ def _todays(span: RawSpan) -> Attributes:
     kind = values.text(attributes, _REQUEST_TYPE)
     if kind in _OPERATIONS:
         found[names.OPERATION] = _OPERATIONS[kind]
+    elif names.OPERATION not in attributes and _KIND not in attributes and any(map(_OF_MODELS.match, attributes)):
+        found[names.OPERATION] = "chat"  # a limit of attributes takes the first ones first
     for name, keys in _TODAY.items():
         value = next((attributes[key] for key in keys if attributes.get(key) is not None), None)
         if value is not None:
