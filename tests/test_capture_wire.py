@@ -300,8 +300,17 @@ def test_a_request_without_a_model_is_named_by_its_operation() -> None:
     with recording() as rec:
         body = json.dumps({"messages": ASK["messages"]}).encode()
         client = httpx2.Client(transport=httpx2.MockTransport(Model().respond))
-        client.post("http://x.test/openai/deployments/d/chat/completions", content=body)
+        client.post("http://x.test/v1/chat/completions", content=body)
         assert rec.one("chat").name == "chat"
+
+
+def test_a_request_whose_path_names_the_model_is_named_by_it() -> None:
+    with recording() as rec:
+        body = json.dumps({"messages": ASK["messages"]}).encode()
+        client = httpx2.Client(transport=httpx2.MockTransport(Model().respond))
+        client.post("http://x.test/openai/deployments/my-gpt/chat/completions", content=body)
+        span = rec.one("chat")
+        assert (span.name, attribute(span, "gen_ai.request.model")) == ("chat my-gpt", "my-gpt")
 
 
 def test_an_error_answer_is_an_error_with_its_type_and_the_sdk_s_exception_passes_unchanged() -> None:

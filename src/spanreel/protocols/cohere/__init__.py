@@ -11,7 +11,7 @@ from spanreel.model import Answer, Json, Operation, Request
 from spanreel.protocols.cohere.answers import read_body, write_body, write_failure
 from spanreel.protocols.cohere.messages import read_message, write_messages
 from spanreel.protocols.cohere.stream import join, split
-from spanreel.protocols.openai_chat.messages import read_tool, write_tool
+from spanreel.protocols.function_tools import read_tool, write_tool
 from spanreel.protocols.openai_errors import read_error, write_error
 from spanreel.protocols.recalling import Recalling
 from spanreel.protocols.residue import objects, overlay, parse_object, residue, same, unexpected, write_json

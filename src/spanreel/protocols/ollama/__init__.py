@@ -8,9 +8,9 @@ from types import MappingProxyType
 from typing import Final
 
 from spanreel.model import Answer, Json, Operation, Request
+from spanreel.protocols.function_tools import read_tool, write_tool
 from spanreel.protocols.ollama.messages import read_body, read_message, write_body, write_failure, write_messages
 from spanreel.protocols.ollama.stream import join, split
-from spanreel.protocols.openai_chat.messages import read_tool, write_tool
 from spanreel.protocols.openai_errors import read_error, write_error
 from spanreel.protocols.recalling import Recalling
 from spanreel.protocols.residue import objects, overlay, parse_object, residue, same, unexpected, write_json

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from spanreel.model import Answer, Json, Operation, Request
+from spanreel.protocols.function_tools import read_tool, write_tool
 from spanreel.protocols.openai_chat import messages
 from spanreel.protocols.openai_chat.answers import read_body, write_body
 from spanreel.protocols.openai_chat.stream import join, split
@@ -85,7 +86,7 @@ _recall_message: Final = Recalling(
     lambda entry: messages.read_message(entry, f"{NAME} request: a message"),
     lambda entry, message: same(messages.write_messages(message), [entry]),
 )
-_recall_tool: Final = Recalling(messages.read_tool, lambda entry, tool: same(messages.write_tool(tool), entry))
+_recall_tool: Final = Recalling(read_tool, lambda entry, tool: same(write_tool(tool), entry))
 
 
 def write_request(request: Request) -> bytes:
@@ -136,7 +137,7 @@ def _write(request: Request, known: Mapping[str, list[Json]] = MappingProxyType(
     legacy = [tool for tool in request.tools if _is_legacy(tool)]
     tools = [tool for tool in request.tools if not _is_legacy(tool)]
     if tools:
-        wire["tools"] = known["tools"] if "tools" in known else [messages.write_tool(tool) for tool in tools]
+        wire["tools"] = known["tools"] if "tools" in known else [write_tool(tool) for tool in tools]
     if legacy:
         wire["functions"] = [messages.write_legacy_function(tool) for tool in legacy]
     wire |= _write_settings(request)

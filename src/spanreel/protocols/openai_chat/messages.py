@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from spanreel.model import Json, Message, ToolDefinition
-from spanreel.protocols.media import OTHER, read_audio, read_own, read_url, write_audio, write_own, write_url
+from spanreel.protocols.function_tools import read_function, write_function
+from spanreel.protocols.media import read_audio, read_own, read_url, write_audio, write_own, write_url
 from spanreel.protocols.residue import EXACT, keep, kept, overlay, read_arguments, residue, unexpected, write_arguments
 
 FORM: Final = "$form"
@@ -74,44 +75,15 @@ def write_answer(message: Message) -> dict[str, Json]:
     return _write_message(message, parts)
 
 
-def read_tool(wire: Json) -> ToolDefinition:
-    """Read a tool definition; one that is no function is kept as it came."""
-    if not isinstance(wire, dict) or wire.get("type") != "function":
-        return read_own(wire)
-    if not isinstance(wire.get("function"), dict):
-        return {"type": OTHER, "value": wire}
-    tool = _read_function(wire["function"])
-    return keep(tool, residue(wire, write_tool(tool)))
-
-
-def write_tool(tool: ToolDefinition) -> Json:
-    """Write a tool definition."""
-    if tool.get("type") != "function":
-        return write_own(tool)
-    return overlay({"type": "function", "function": _write_function(tool)}, kept(tool))
-
-
 def read_legacy_function(wire: Json) -> ToolDefinition:
     """Read an entry of the legacy ``functions``."""
-    tool = _read_function(wire if isinstance(wire, dict) else {})
-    return keep(tool, {FORM: "functions", **residue(wire if isinstance(wire, dict) else {}, _write_function(tool))})
+    tool = read_function(wire if isinstance(wire, dict) else {})
+    return keep(tool, {FORM: "functions", **residue(wire if isinstance(wire, dict) else {}, write_function(tool))})
 
 
 def write_legacy_function(tool: ToolDefinition) -> dict[str, Json]:
     """Write an entry of the legacy ``functions``."""
-    return overlay(_write_function(tool), kept(tool))
-
-
-def _read_function(function: Mapping[str, Json]) -> ToolDefinition:
-    tool: ToolDefinition = {"type": "function", "name": function.get("name")}
-    for key in ("description", "parameters"):
-        if function.get(key) is not None:
-            tool[key] = function[key]
-    return tool
-
-
-def _write_function(tool: ToolDefinition) -> dict[str, Json]:
-    return {key: tool[key] for key in ("name", "description", "parameters") if key in tool}
+    return overlay(write_function(tool), kept(tool))
 
 
 def _read_tool_response(wire: Mapping[str, Json]) -> dict[str, Any]:
