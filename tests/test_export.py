@@ -543,9 +543,18 @@ def test_a_dead_endpoint_delays_the_exit_by_a_bounded_time_and_says_so_once() ->
     ran = run_script(SCRIPT + "\n    span('last')", OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:9")
     assert time.perf_counter() - started < 15
     assert ran.returncode == 0
-    assert ran.stderr.splitlines() == [
-        "spanreel: spans lost on the way to http://127.0.0.1:9 (OTLP over HTTP): export_failed 1"
-    ]
+    (line,) = ran.stderr.splitlines()
+    assert line.startswith("spanreel: spans lost on the way to http://127.0.0.1:9 (OTLP over HTTP): export_failed 1; ")
+    assert "Connection refused" in line
+    assert "retrying" not in line
+
+
+def test_an_endpoint_over_http_that_is_no_url_is_named_with_what_it_should_be() -> None:
+    ran = run_script(SCRIPT + "\n    span('last')", OTEL_EXPORTER_OTLP_ENDPOINT="localhost:9")
+    assert ran.stderr.splitlines()[0] == (
+        "spanreel: could not make an exporter, so nothing is exported: the OTLP endpoint is 'localhost:9'; "
+        "over HTTP it is a URL, such as http://localhost:4318"
+    )
 
 
 def test_exporters_are_not_imported_before_they_are_needed() -> None:

@@ -31,7 +31,8 @@ def test_flags_beat_the_environment_which_beats_defaults() -> None:
     [
         ("keep", "12h", 43_200.0),
         ("keep", "2w", 1_209_600.0),
-        ("keep", "30", 30.0),
+        ("keep", "30s", 30.0),
+        ("keep", "0", 0.0),
         ("keep_bytes", "20g", 20 * 1024 * MIB),
         ("keep_bytes", "1.5MiB", 3 * MIB // 2),
         ("keep_bytes", "500kb", 500 * 1024),
@@ -49,6 +50,7 @@ def test_values_are_read_as_people_write_them(name: str, said: str, read: Any) -
     [
         ("keep", "soon"),
         ("keep", "-1d"),
+        ("keep", "90"),  # days, who meant them; seconds, as the other times are read
         ("keep_bytes", "1x"),
         ("keep_bytes", ""),
         ("http", "4318"),

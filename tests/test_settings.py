@@ -128,6 +128,7 @@ def test_the_common_length_limit_holds_where_it_is_less(environ: dict[str, str],
                 "allowed: no_content, false, event_only, span_only, span_and_event, true"
             ),
         ),
+        ({"SPANREEL_FREEZE": "oui"}, "SPANREEL_FREEZE is 'oui'; allowed: 1, or 0"),
         (
             {"OTEL_EXPORTER_OTLP_PROTOCOL": "carrier-pigeon"},
             "OTEL_EXPORTER_OTLP_PROTOCOL is 'carrier-pigeon'; allowed: grpc, http/protobuf",

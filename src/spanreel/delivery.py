@@ -15,7 +15,7 @@ from spanreel import conventions, json_text
 from spanreel import losses as reasons
 from spanreel.encoded_sizes import encoded_size
 from spanreel.errors import SettingsError
-from spanreel.exporters import make_exporters
+from spanreel.exporters import Complaint, make_exporters
 from spanreel.fidelity import content_of, mark
 from spanreel.losses import Losses
 from spanreel.model import Fidelity
@@ -67,6 +67,7 @@ class Delivery:
         self.settings = settings
         self.losses = losses
         self.failing = False
+        self.complaint = Complaint()
         self._exporters = None if exporters is None else list(exporters)
         self._terms = Terms(settings, policy_of(settings))
         self._resource: tuple[Resource, Resource] | None = None
@@ -153,6 +154,7 @@ class Delivery:
         """Whether every exporter took the spans."""
         self.failing = not self._exporters
         for exporter in self._exporters or ():
+            self.complaint.begin()
             try:
                 taken = exporter.export(spans) is SpanExportResult.SUCCESS
             except Exception as fault:  # noqa: BLE001 -- whatever an exporter raises
@@ -160,6 +162,7 @@ class Delivery:
                 taken = False
             if not taken:
                 self.failing = True
+                self.losses.explain(self.complaint.text)
                 self.losses.add(reasons.EXPORT_FAILED, len(spans))
         if not self._exporters:
             self.losses.add(reasons.EXPORT_FAILED, len(spans))

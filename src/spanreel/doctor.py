@@ -18,6 +18,7 @@ from spanreel.frameworks import FRAMEWORKS
 from spanreel.keyring import Keyring
 from spanreel.redaction import policy_of
 from spanreel.settings import read_settings
+from spanreel.slips import find_slips
 from spanreel.wrapping import instrument, missed_targets, uninstrument, wrapped_targets
 
 OUT_OF_REACH: Final = (
@@ -43,6 +44,7 @@ def examine() -> Iterator[str]:
     """
     settings = read_settings()
     yield describe(settings)
+    yield from (f"  {slip}" for slip in find_slips())
     yield f"  by Python {platform.python_version()} at {sys.executable}"
     policy = policy_of(settings)
     kept = f", its digests with the key of {policy.digests.where}" if isinstance(policy.digests, Keyring) else ""

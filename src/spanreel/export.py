@@ -229,7 +229,7 @@ class Pipeline:
     def _work(self) -> None:
         self._delivery.prepare()
         self._ready.set()
-        quieten(threading.current_thread())
+        quieten(threading.current_thread(), self._delivery.complaint)
         # Neither our wraps nor other instrumentations may record how the recording leaves.
         otel.attach(otel.set_value(SUPPRESS, True, otel.set_value(SUPPRESS_HTTP, True)))
         while batch := self._next_batch():

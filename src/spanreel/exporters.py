@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import importlib.metadata
 import logging
+import re
 import threading
 from collections.abc import Sequence
 from types import FunctionType, MethodType
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import ConsoleSpanExporter, SpanExporter
@@ -20,6 +22,7 @@ from spanreel.errors import SettingsError
 from spanreel.otlp_bytes import encode
 from spanreel.otlp_file import FileExporter
 from spanreel.redaction import redact_text
+from spanreel.safe_texts import safe_text
 from spanreel.settings import Capture, OtlpProtocol, Settings
 
 GROUP: Final = "opentelemetry_traces_exporter"
@@ -35,7 +38,7 @@ def make_exporters(settings: Settings) -> list[SpanExporter]:
     """The exporters.
 
     Raises:
-        SettingsError: one that is asked for is not installed.
+        SettingsError: one that is asked for is not installed, or an endpoint that is no URL.
     """
     exporters: list[SpanExporter] = []
     if settings.file is not None:
@@ -61,11 +64,35 @@ def place(settings: Settings) -> str:
     return " and ".join(places) or "nowhere"
 
 
-def quieten(worker: threading.Thread) -> None:
-    """Keep the SDK's exporters from logging each failed attempt of this thread: we say once what was lost."""
+class Complaint:
+    """Why an export fails, as the SDK's exporter logs it: the first of a request, since later ones are of giving up."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self._again = True
+
+    def begin(self) -> None:
+        """Another request. What was heard before stays until something is: the SDK does not repeat itself."""
+        self._again = True
+
+    def hear(self, record: logging.LogRecord) -> None:
+        """Something was logged."""
+        if self._again and record.levelno >= logging.WARNING:
+            self.text, self._again = safe_text(_RETRYING.sub("", record.getMessage()), _COMPLAINT_BYTES), False
+
+
+_RETRYING: Final = re.compile(r" encountered while exporting [^\n]*?, retrying in [\d.]+ ?s\.?")
+_COMPLAINT_BYTES: Final = 400
+
+
+def quieten(worker: threading.Thread, complaint: Complaint) -> None:
+    """Keep the SDK's exporters from logging each failed attempt of this thread: we say once what was lost, and why."""
 
     def is_not_ours(record: logging.LogRecord) -> bool:
-        return record.thread != worker.ident
+        if record.thread != worker.ident:
+            return True
+        complaint.hear(record)
+        return False
 
     for name in list(logging.root.manager.loggerDict):
         if name.startswith("opentelemetry.exporter."):
@@ -76,6 +103,7 @@ def _make(name: str, settings: Settings) -> SpanExporter:
     if name == "console":
         return ConsoleSpanExporter()
     if name == "otlp":
+        _check_endpoint(settings)
         name = "otlp_proto_grpc" if settings.protocol is OtlpProtocol.GRPC else "otlp_proto_http"
     found = list(importlib.metadata.entry_points(group=GROUP, name=name))
     if not found:
@@ -84,6 +112,13 @@ def _make(name: str, settings: Settings) -> SpanExporter:
     exporter: SpanExporter = found[0].load()()
     write_at_once(exporter)
     return exporter
+
+
+def _check_endpoint(settings: Settings) -> None:
+    """Over HTTP each request would fail where it is HOST:PORT alone, which gRPC takes."""
+    if settings.protocol is OtlpProtocol.HTTP and urlsplit(settings.endpoint or "").scheme not in ("http", "https"):
+        endpoint = redact_text(settings.endpoint or "")
+        raise SettingsError(f"the OTLP endpoint is {endpoint!r}; over HTTP it is a URL, such as http://localhost:4318")
 
 
 class _Request:

@@ -35,6 +35,7 @@ class Losses:
         self._unsaid: Counter[str] = Counter()
         self._logged: Counter[str] = Counter()
         self._logged_at = float("-inf")
+        self._why = ""
 
     def add(self, reason: str, number: int = 1) -> None:
         """Count a loss."""
@@ -58,6 +59,10 @@ class Losses:
         with self._lock:
             return dict(self._total)
 
+    def explain(self, why: str) -> None:
+        """Why the latest of them were lost, for the log; safe to be read by anybody."""
+        self._why = why
+
     def log(self, where_to: str, *, now: bool = False) -> None:
         """Say in one line what has been lost since the last such line; at most once a minute, unless ``now``."""
         with self._lock:
@@ -66,4 +71,5 @@ class Losses:
                 return
             self._logged, self._logged_at = self._total.copy(), time.monotonic()
         counts = ", ".join(f"{reason} {number}" for reason, number in sorted(new.items()))
-        LOG.warning("spanreel: spans lost on the way to %s: %s", where_to, counts)
+        why = f"; {self._why}" if self._why and EXPORT_FAILED in new else ""
+        LOG.warning("spanreel: spans lost on the way to %s: %s%s", where_to, counts, why)

@@ -173,7 +173,7 @@ def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
         max_payload_characters=_size(environ, MAX_PAYLOAD_CHARACTERS, MIB, "characters"),
         offload=_text(environ, OFFLOAD),
         offload_bytes=_size(environ, OFFLOAD_BYTES, 64 * 1024),
-        freeze=environ.get(FREEZE, "").strip().lower() in ("1", "true", "yes", "on"),
+        freeze=_switch(environ, FREEZE),
         redaction=_text(environ, REDACTION) or "default",
         disabled=environ.get(OTEL_DISABLED, "").strip().lower() == "true",
         exporters=exporters,
@@ -224,6 +224,19 @@ def _size(environ: Mapping[str, str], name: str, default: int, unit: str = "byte
     if not (value.isascii() and value.isdecimal() and int(value) >= 1024):
         raise _wrong(name, value, f"a number of {unit}, 1024 or more")
     return int(value)
+
+
+def _switch(environ: Mapping[str, str], name: str) -> bool:
+    value = _text(environ, name) or "0"
+    if value.lower() not in _SWITCH:
+        raise _wrong(name, value, "1, or 0")
+    return _SWITCH[value.lower()]
+
+
+_SWITCH: Final = {
+    "1": True, "true": True, "yes": True, "on": True,
+    "0": False, "false": False, "no": False, "off": False,
+}  # fmt: skip
 
 
 def _otel_value_limit(environ: Mapping[str, str]) -> int:

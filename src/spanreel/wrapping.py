@@ -31,6 +31,7 @@ from spanreel.protocols import protocol_named
 from spanreel.quiet import LOG, listen, log_once, quietly, say
 from spanreel.recording_errors import Hook, RecordingErrors
 from spanreel.settings import PATHS, REDACTION, Capture, Log, Native, Settings, read_native, read_settings
+from spanreel.slips import find_slips
 from spanreel.tracing import TracerSource
 
 if TYPE_CHECKING:  # as `settings`
@@ -164,6 +165,8 @@ def start_recording(tracer_provider: Any = None) -> None:
         from spanreel.exporters import describe  # noqa: PLC0415 - who is told nothing need not pay for the words
 
         say(describe(settings))
+        for slip in find_slips():
+            say(f"spanreel: {slip}")
 
 
 def _check_redaction(settings: Settings) -> None:

@@ -79,7 +79,10 @@ def start_grpc(receiver: Receiver, access: Access, address: tuple[str, int], tls
         bound = server.add_secure_port(name, _credentials(tls)) if tls else server.add_insecure_port(name)
     except RuntimeError as error:
         patience.close()
-        raise SettingsError(f"cannot listen on {name!r} for gRPC: {error}") from error
+        advice = (
+            "is another service, or a Collector, running there? choose another with --grpc HOST:PORT, or --grpc off"
+        )
+        raise SettingsError(f"cannot listen on {name!r} for gRPC; {advice}") from error
     server.start()
     return GrpcServer(server, bound, patience)
 

@@ -62,6 +62,13 @@ def _duration(said: str) -> float:
     return float(number) * _SPANS[unit]
 
 
+def _long_duration(said: str) -> float:
+    """With its unit: who means days and gets seconds has lost what is older."""
+    if said.strip()[-1:].isdecimal() and said.strip().strip("0."):
+        raise ValueError("expected a time with its unit, as 12h or 90d")
+    return _duration(said)
+
+
 def _number(said: str) -> float:
     if not said.strip().replace(".", "", 1).isdecimal():
         raise ValueError("expected a number, as 50 or 0.5")
@@ -140,7 +147,7 @@ class ServiceSettings:
         metavar="SIZE",
     )
     keep: float = _setting(
-        0.0, _duration, "remove sessions of which nothing came for so long: 90d", shown="never", metavar="TIME"
+        0.0, _long_duration, "remove sessions of which nothing came for so long: 90d", shown="never", metavar="TIME"
     )
     keep_bytes: int = _setting(
         0, _size, "remove the oldest sessions while more than this is in use: 20g", shown="no bound", metavar="SIZE"
