@@ -72,5 +72,5 @@ def pieces_of(body: bytes, size: int = 97) -> list[Piece]:
 def events_of(body: bytes) -> list[Any]:
     """The data of the events of a stream, parsed where they are JSON."""
     lines = body.decode().replace("\r\n", "\n").split("\n")
-    told = [line.removeprefix("data: ") for line in lines if line.startswith(("data: ", "{"))]
-    return [line if line == "[DONE]" else json.loads(line) for line in told]
+    told = [line for line in lines if line.startswith(("data: ", "{"))]
+    return [line if line == "data: [DONE]" else json.loads(line.removeprefix("data: ")) for line in told]
