@@ -175,6 +175,11 @@ def test_old_openllmetry_has_bedrocks_blocks_as_text_and_words_of_answers_alone(
     assert only_tool(traceloop("bedrock", *spans)).result == "25"
 
 
+def test_an_agents_span_that_a_limit_took_its_kind_from_is_no_model_call() -> None:
+    spans = [span(1, "invoke_agent clerk", HO, seconds=9), span(2, "chat small", {**ASKED, **HO}, 1)]
+    assert len(list(only_run(session(*spans, scope="agent_framework")).model_calls())) == 1
+
+
 def test_an_agent_of_llama_indexes_is_named_by_its_steps() -> None:
     run = span(1, "FunctionAgent.run", {"output.value": "StopEvent(res...", "openinference.span.kind": "CHAIN"})
     event = {"ev": "AgentInput(input=[], current_agent_name='clerk')"}

@@ -64,7 +64,8 @@ def restore_calls(trace: Trace) -> Trace:
             if asked and lacks_calls(record):
                 record = with_calls(record, asked)
                 placed = replace(placed, record=record)  # noqa: PLW2901 the same, made whole
-            asked.update(asking(record))
+            # What a later history tells of calls, an answer in this trace has told before.
+            asked.update(asking(record, in_history=not asked))
         restored.append(placed)
     return tuple(restored)
 

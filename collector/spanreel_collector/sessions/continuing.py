@@ -74,10 +74,11 @@ def with_calls(record: ModelRecord, asked: Mapping[str, Message]) -> ModelRecord
     return replace(record, request=request, fidelity={**record.fidelity, "input": Fidelity.RECONSTRUCTED})
 
 
-def asking(record: ModelRecord) -> dict[str, Message]:
+def asking(record: ModelRecord, *, in_history: bool = True) -> dict[str, Message]:
     """What the model said to ask for tools, by the ids of the calls: as far as the call's history and answer tell."""
     answer = record.answer.messages[:1] if record.answer else ()
-    return {identity: one for one in (*record.request.messages, *answer) for identity in _ids((one,), "tool_call")}
+    told = (*record.request.messages, *answer) if in_history else answer
+    return {identity: one for one in told for identity in _ids((one,), "tool_call")}
 
 
 def lacks_calls(record: ModelRecord) -> bool:

@@ -35,6 +35,7 @@ NAME = "openinference"
 _KIND = "openinference.span.kind"
 _ONLY_OF_MODELS = ("llm.token_count.", "llm.input_messages.", "llm.output_messages.")
 """By these a model call is known that does not say its kind."""
+_KINDS_BY_NAME = {"invoke_agent": "AGENT", "execute_tool": "TOOL"}
 _INPUT, _OUTPUT = "llm.input_messages", "llm.output_messages"
 _USAGE = {
     "input_tokens": ("llm.token_count.prompt",),
@@ -65,7 +66,9 @@ def _kind_of(span: RawSpan) -> str | None:
     kind = span.attributes.get(_KIND)
     if isinstance(kind, str):
         return kind.upper()
-    return "LLM" if any(key.startswith(_ONLY_OF_MODELS) for key in span.attributes) else None
+    told = any(key.startswith(_ONLY_OF_MODELS) for key in span.attributes)
+    # A limit of attributes may have taken the kind; what the processors made of the conventions' spans keeps its name.
+    return _KINDS_BY_NAME.get(span.name.partition(" ")[0], "LLM") if told else None
 
 
 def read(span: RawSpan) -> Record | None:
