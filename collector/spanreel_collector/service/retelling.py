@@ -26,6 +26,7 @@ from spanreel_collector.sources.references import resolve
 from spanreel_collector.span import Batch, Fault
 from spanreel_collector.stores.names import (
     beginning_name,
+    call_name,
     conversation_name,
     end_name,
     own_name,
@@ -164,6 +165,8 @@ class _Book:
         homes = sorted(home for trace, _ in cluster.traces for home in self.homes_of(trace))
         found = {*map(beginning_name, part.heads), *map(end_name, part.tails)}
         found.update(session_name(session.id) for session in sessions)
+        # Where only what was said names a call, too many are named alike.
+        found.update(call_name(twin.name) for twin in part.twins if twin.sure)
         for home in homes:
             self.together.join(homes[0], home)
             self.names[home] |= found

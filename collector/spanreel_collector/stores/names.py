@@ -32,6 +32,11 @@ def end_name(tail: bytes) -> str:
     return _name("l", tail)
 
 
+def call_name(twin: bytes) -> str:
+    """Of traces that tell of the same model call."""
+    return _name("w", twin)
+
+
 def own_name(trace: bytes) -> str:
     """The name of a trace that others may link to."""
     return _name("t", trace.hex().encode())
