@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from replaying import Book, text
+from spanreel import cli
 from spanreel.errors import NotIntercepted, ReplayRefused
 from spanreel.replay.command import replay_command
 from spanreel.replay.options import Options
@@ -142,6 +143,17 @@ def test_a_command_that_crashes_in_the_middle_leaves_what_happened_before(desk: 
     assert desk.command("answer('one?'); os._exit(0)") == 1
     assert desk.report["model_calls"]["matched"] == 1
     assert desk.report["reasons"] == ["root of agent 'demo' was recorded and did not run"]
+
+
+def test_a_command_that_hangs_is_killed_where_a_time_is_given(desk: Desk, capfd: pytest.CaptureFixture[str]) -> None:
+    desk.write("import time; answer('one?'); time.sleep(60)")
+    command = [sys.executable, str(desk.folder / "app.py")]
+    options = Options(report=str(desk.folder / "report.json"), timeout=8)
+    assert replay_command(str(desk.folder / "session.json"), None, command, options) == 1
+    report = json.loads((desk.folder / "report.json").read_text())
+    assert "the command had not ended in the time given, and was killed" in report["reasons"]
+    assert cli.main(["replay", "session.json", "--entry", "app:answer", "--timeout", "5"]) == 64
+    assert "an entry function is not killed" in capfd.readouterr().err
 
 
 def test_a_command_that_ends_within_its_run_has_not_done_the_same(desk: Desk) -> None:

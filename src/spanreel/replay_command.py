@@ -39,6 +39,9 @@ def configure_replay(parser: argparse.ArgumentParser) -> None:
         "--report", metavar="FILE", help="write the report, as JSON, to this file; of several, to a folder"
     )
     parser.add_argument(
+        "--timeout", metavar="SECONDS", type=float, help="kill the command, and fail, where it takes longer than this"
+    )
+    parser.add_argument(
         "--junit", metavar="FILE", help="write the verdicts to this file as JUnit XML, as CI shows tests"
     )
     parser.add_argument(
@@ -177,6 +180,7 @@ def replay_files(
         options.times,
         options.control,
         options.junit,
+        options.timeout,
     )
     if several:
         jobs = options.jobs or batch.JOBS
@@ -211,6 +215,8 @@ def _complaints(options: argparse.Namespace, several: bool) -> Iterator[str]:
         checked_allow(options.allow)
     except ReplayRefused as refused:
         yield f"--{refused}"
+    if options.timeout is not None and (not options.command or not options.timeout > 0):
+        yield "--timeout is a number of seconds above 0, for a command after --; an entry function is not killed"
     if options.calibrate and not by_entry:
         yield "--calibrate needs --entry module:function"
     if several and (options.plan or options.command or options.calibrate):

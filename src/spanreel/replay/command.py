@@ -37,6 +37,8 @@ from spanreel.settings import (
     RUN_INPUT,
 )
 
+HANGING = 1 << 16
+"""In the place of an exit code: the command did not end by itself."""
 LONGEST_INPUT = 100_000
 """Characters of input that fit into one environment variable; a longer one is read from the session."""
 
@@ -99,7 +101,9 @@ def play_command(source: Path, session: Session, run: Run | None, command: Seque
         if len(said) <= LONGEST_INPUT:
             environment[RUN_INPUT] = said
         try:
-            code = subprocess.run(list(command), env=environment, check=False).returncode
+            code = subprocess.run(list(command), env=environment, check=False, timeout=options.timeout).returncode
+        except subprocess.TimeoutExpired:
+            code = HANGING
         except OSError as error:
             raise ReplayRefused(f"cannot start {command[0]!r}: {error.strerror or error}") from error
         events = _read_events(file)
@@ -108,6 +112,8 @@ def play_command(source: Path, session: Session, run: Run | None, command: Seque
             f"{command[0]!r} {_ended(code)} and never loaded spanreel, so nothing was replayed; "
             "it has to start a Python in which spanreel is installed, not isolated by -I, -E or -S"
         )
+    if code == HANGING:
+        return judge(session, run, events, [f"the command {_ended(code)}"], options.changes.prices)
     return judge(session, run, events, _complaints(session, events, code), options.changes.prices)
 
 
@@ -132,4 +138,6 @@ def _complaints(session: Session, events: Sequence[Event], code: int) -> list[st
 
 
 def _ended(code: int) -> str:
+    if code == HANGING:
+        return "had not ended in the time given, and was killed"
     return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"exited with {code}"

@@ -13,7 +13,7 @@ class Options:
 
     ``serve_redacted``: answers that are redacted may be given. ``changes``: what becomes different. ``times``: how
     often it is replayed; with ``control`` as often with the model live and nothing else changed. ``junit``: where the
-    verdicts go as JUnit XML.
+    verdicts go as JUnit XML. ``timeout``: the seconds that a command may take.
     """
 
     report: str | None = None
@@ -24,3 +24,4 @@ class Options:
     times: int = 1
     control: bool = False
     junit: str | None = None
+    timeout: float | None = None
