@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from spanreel.memory import Memory, known
@@ -145,10 +145,18 @@ def unwrap_result(text: str) -> Json:
 
 
 def whole_usage(usage: Usage) -> Usage:
-    """The usage with cached tokens in the input: where the cache gave more than all, the writer left them out."""
+    """The usage with cached tokens in the input, thoughts in the output: a part that is more than all was left out.
+
+    A count below zero is none: so some write what they do not know.
+    """
+    unknown = {field.name: None for field in fields(usage) if (getattr(usage, field.name) or 0) < 0}
+    usage = replace(usage, **unknown) if unknown else usage
     cached = (usage.cache_read_tokens or 0) + (usage.cache_write_tokens or 0)
     if usage.input_tokens is not None and cached > usage.input_tokens:
-        return replace(usage, input_tokens=usage.input_tokens + cached)
+        usage = replace(usage, input_tokens=usage.input_tokens + cached)
+    thoughts = usage.reasoning_tokens or 0
+    if usage.output_tokens is not None and thoughts > usage.output_tokens:
+        usage = replace(usage, output_tokens=usage.output_tokens + thoughts)
     return usage
 
 
@@ -223,12 +231,15 @@ def items_of(value: Json, parts_depth: int, parts_key: str = "parts") -> tuple[l
 
     Parts begin ``parts_depth`` brackets deep: at 2 they are the items, at 4 what the items have under ``parts_key``.
     """
-    if isinstance(value, list):
-        return json_text.plain(value), Fidelity.WHOLE
+    if isinstance(value, list | dict):
+        plain = json_text.plain(value)
+        return plain if isinstance(plain, list) else [plain], Fidelity.WHOLE
     if not isinstance(value, str):
         return [], Fidelity.ABSENT
     try:
         found = _unwrapped(json_text.parse(value))
+        if isinstance(found, dict):
+            return [found], Fidelity.WHOLE
         return (found, Fidelity.WHOLE) if isinstance(found, list) else ([], Fidelity.ABSENT)
     except ValueError as error:
         if not json_text.is_cut(error):

@@ -292,8 +292,9 @@ def _text(item: dict[str, Any], key: str) -> str:
 
 def _enum(item: dict[str, Any], key: str, names: dict[str, int]) -> int:
     value = _get(item, key)
-    if isinstance(value, str) and value in names:
-        return names[value]
+    if isinstance(value, str) and not value.isdecimal():
+        # With its kind before it, as the protocol has it, or without, as people write it.
+        return next((number for name, number in names.items() if name.endswith(f"_{value}") or name == value), 0)
     return _integer(item, key)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal
@@ -18,8 +18,8 @@ from spanreel_collector.span import Attributes, Origin, RawSpan
 
 _RESPONSE_PREFIX = "resp_"
 _OPENINFERENCE_METADATA = "metadata"
-_NO_ID = "null"
-"""What Logfire writes of an id that there is none of."""
+_NO_IDS = frozenset({"", "null", "none", "undefined", "nil", "nan", "n/a", "unknown", "[object object]"})
+"""What languages write of an id that there is none of: it is no name that sessions could share."""
 _SESSION_IDS = (
     names.CONVERSATION_ID,
     "session.id",
@@ -136,19 +136,32 @@ def _telling_names(keys: tuple[str, ...]) -> tuple[str, ...]:
 
 def _session_id(attributes: Attributes, metadata: Attributes | None) -> str | None:
     """The session's id; from its metadata, where nothing else says it."""
-    for key in _SESSION_IDS:
-        found = values.text(attributes, key)
-        # Microsoft's Agent Framework puts the previous response's id there, which changes with every call.
-        if found and found != _NO_ID and _is_told(found) and not found.startswith(_RESPONSE_PREFIX):
-            return found
-    said = _whole_metadata(attributes) if metadata is None else metadata
-    named = (values.text(said, key) for key in _SESSION_IDS_IN_METADATA)
-    return next((one for one in named if one and _is_told(one) and not one.startswith(_RESPONSE_PREFIX)), None)
+    found = next(_ids(attributes, _SESSION_IDS), None)
+    if found is None:
+        found = next(
+            _ids(_whole_metadata(attributes) if metadata is None else metadata, _SESSION_IDS_IN_METADATA), None
+        )
+    return found
+
+
+def _ids(attributes: Attributes, names_of_ids: Iterable[str]) -> Iterator[str]:
+    """The ids under these names; numbers are ids as well."""
+    for key in names_of_ids:
+        found = attributes.get(key)
+        if isinstance(found, int) and not isinstance(found, bool):
+            yield str(found)
+        elif isinstance(found, str) and _is_told(found):
+            yield found
 
 
 def _is_told(identity: str) -> bool:
-    """Whether it is an id still: what another redacted is the same for all whom he took it from."""
-    return find_loss(identity) is not Fidelity.REDACTED
+    """Whether it is an id still: what another redacted is the same for all whom he took it from, and so is none at all.
+
+    Microsoft's Agent Framework puts the previous response's id there, which changes with every call.
+    """
+    if identity.startswith(_RESPONSE_PREFIX) or find_loss(identity) is Fidelity.REDACTED:
+        return False
+    return identity.strip().lower() not in _NO_IDS and bool(identity.strip("0-"))
 
 
 def _whole_metadata(attributes: Attributes) -> dict[str, Json]:

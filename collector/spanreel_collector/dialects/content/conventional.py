@@ -8,7 +8,8 @@ from typing import Any
 from spanreel.memory import Known, Memory, known
 from spanreel.model import Fidelity, Json, Message
 from spanreel_collector import json_text
-from spanreel_collector.dialects.values import decode, items_of, role
+from spanreel_collector.dialects.content.messages import read_message
+from spanreel_collector.dialects.values import arguments, items_of, role
 
 _CONTENT = {
     "text": "content",
@@ -89,6 +90,8 @@ def _content_of(part: Mapping[str, Json]) -> bool | None:
 def _message(item: Any) -> Message | None:
     if not isinstance(item, dict) or not isinstance(item.get("role"), str):
         return None
+    if "parts" not in item and any(isinstance(item.get(key), list) for key in ("content", "tool_calls")):
+        return read_message(item)  # a provider's own form, under the conventions' name
     message: Message = {"role": role(item["role"]), "parts": _message_parts(item)}
     if message["parts"] and all(part["type"] == "tool_call_response" for part in message["parts"]):
         message["role"] = "tool"  # which Anthropic's form and pydantic-ai's give to the user
@@ -124,7 +127,7 @@ def _part(part: dict[str, Any]) -> dict[str, Json]:
     if not isinstance(read.get("type"), str):
         read["type"] = "text" if isinstance(read.get("content"), str) else "unknown"
     if read["type"] == "tool_call" and isinstance(read.get("arguments"), str):
-        read["arguments"], _ = decode(read["arguments"])
+        read["arguments"] = arguments(read["arguments"])
     if read["type"] in _CALLS and read.get("id") == "":
         read["id"] = None  # of providers that give none
     if read["type"] == "tool_call_response" and "result" in read:
@@ -132,6 +135,10 @@ def _part(part: dict[str, Any]) -> dict[str, Json]:
         result = read.pop("result")
         if read.get("response") is None:
             read["response"] = result
+    if read["type"] == "tool_call_response" and "response" not in read:
+        said = next((key for key in ("content", "output") if key in read), None)
+        if said is not None:
+            read["response"] = read.pop(said)
     if read["type"] == "thinking":
         # As pydantic-ai and providers themselves say for `reasoning`.
         content = read.pop("thinking", None)
