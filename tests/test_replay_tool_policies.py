@@ -262,3 +262,34 @@ def test_a_policy_that_fits_nothing_that_was_recorded_is_told(tmp_path: Path) ->
         "no tool 'refnud' was recorded, for which there is a policy",
         "tool_policy.sessions names no file, so that history is looked for in this session alone",
     )
+
+
+@pytest.mark.parametrize("where", ["policy", "code", "nowhere"])
+def test_a_pure_tool_gives_its_last_result_once_more_and_no_other_does(where: str, tmp_path: Path) -> None:
+    got: list[str] = []
+
+    @spanreel.tool(pure=where == "code")
+    def look(name: str) -> str:
+        ran.append(name)
+        return f"{name} {len(ran)}"
+
+    def scene(times: int) -> Scene:
+        return Scene(script(completion("Done.")), before=lambda: got.extend(look("a") for _ in range(times)))
+
+    session = record(lambda: hand_written(scene(2)), tmp_path)
+    ran.clear()
+    got.clear()
+    changes = {"tool_policy": {"pure": ["lo*"]}} if where == "policy" else None
+    with spanreel.replay(session, changes=changes, check=False) as playing:
+        hand_written(scene(4))
+    assert ran == []
+    report = playing.report
+    assert report is not None
+    if where == "nowhere":
+        assert got == ["a 1", "a 2"]
+        assert "is made once more than it was recorded" in report.reasons[0]
+        return
+    assert got == ["a 1", "a 2", "a 2", "a 2"]
+    assert (report.verdict, report.reasons) == (Verdict.PASS, ())
+    assert report.tiers["repeated"] == 2
+    assert (report.tool_calls.recorded, report.tool_calls.matched) == (2, 2)

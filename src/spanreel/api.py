@@ -58,6 +58,7 @@ def tool(
     name: str | None = None,
     *,
     side_effect: bool | None = None,
+    pure: bool = False,
     arguments: Mapping[str, Any] | None = None,
     call_id: str | None = None,
     description: str | None = None,
@@ -76,7 +77,8 @@ def tool(name: Any = None, **options: Any) -> Any:
             if not call.served:
                 call.result = search(query)
 
-    ``side_effect`` says whether calling it changes something in the world; ``call_id`` is the model's id of the call.
+    ``side_effect`` says whether calling it changes something in the world; ``pure`` that equal arguments always give
+    the same result, so that a replay may give it once more; ``call_id`` is the model's id of the call.
     """
     return ToolBlock()(name) if _is_function(name) else ToolBlock(name, **options)
 
@@ -124,17 +126,19 @@ class RunBlock:
 class ToolBlock:
     """What `tool` makes: a decorator, and a context manager that says whether a replay has answered."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is a question of its own, and has a default
         self,
         name: str | None = None,
         *,
         side_effect: bool | None = None,
+        pure: bool = False,
         arguments: Mapping[str, Any] | None = None,
         call_id: str | None = None,
         description: str | None = None,
     ) -> None:
         self.name = name
         self.side_effect = side_effect
+        self.pure = pure
         self.arguments = dict(arguments or {})
         self.call_id = call_id
         self.description = description
@@ -169,7 +173,12 @@ class ToolBlock:
                 "spanreel.tool() as a context manager needs a name: spanreel.tool('search', arguments={...})"
             )
         request = ToolRequest(
-            self.name, self.arguments, self.call_id, description=self.description, side_effect=self.side_effect
+            self.name,
+            self.arguments,
+            self.call_id,
+            description=self.description,
+            side_effect=self.side_effect,
+            pure=self.pure,
         )
         point = Point(
             "spanreel.api:tool",
@@ -241,6 +250,7 @@ def _tool_point(function: Callable[..., Any], made: ToolBlock) -> Point:
             kind=ToolKind.FUNCTION,
             description=description,
             side_effect=made.side_effect,
+            pure=made.pure,
         )
 
     return Point(

@@ -169,7 +169,7 @@ class ToolRequest:
     """A tool about to be called. ``arguments`` as executed, by name; the boundary takes their snapshot.
 
     ``weak`` names arguments (JSON pointers) that could not be read by their fields. ``side_effect`` is True where the
-    code or a policy says so, None where nothing is known.
+    code or a policy says so, None where nothing is known; ``pure`` where equal arguments always give the same result.
     """
 
     name: str
@@ -179,6 +179,7 @@ class ToolRequest:
     description: str | None = None
     side_effect: bool | None = None
     weak: tuple[str, ...] = ()
+    pure: bool = False
 
 
 @dataclass(frozen=True, slots=True)

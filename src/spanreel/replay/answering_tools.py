@@ -142,6 +142,7 @@ def _live_tool(play: Play, request: ToolRequest, choice: Choice, *, apart: bool)
         raw=policies.keys == "kitaru",
         positional=positional,
         ids=play.ids,
+        pure=policies.is_pure(request.name, request.pure) and not _writes(play, request),
     )
 
 

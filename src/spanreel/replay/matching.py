@@ -6,7 +6,7 @@ Works on one `Scope`, whose lock the player holds. What to do about a miss is le
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -32,6 +32,8 @@ class Tier(StrEnum):
     """Arguments that are equal in the tool's normal form."""
     POSITIONAL = "positional"
     """The call that the model's answer asks for, with other arguments: only where a policy says so."""
+    REPEATED = "repeated"
+    """The last result of equal arguments, given once more: only where the tool is pure."""
     STATIC = "static"
     """A fixed answer of a policy."""
     ELSEWHERE = "elsewhere"
@@ -98,6 +100,7 @@ class LiveTool:
     ``known`` are the ids of the keys whose digests can be compared, None where all can. ``form`` gives the text of
     arguments in the tool's normal form; ``raw``: arguments are compared as they came, defaults not filled.
     ``positional``: the recorded call of its id is it, whatever the arguments. ``ids`` maps ids that are made anew.
+    ``pure``: asked once more than it was, its last result is given again.
     """
 
     name: str
@@ -110,6 +113,7 @@ class LiveTool:
     raw: bool = False
     positional: bool = False
     ids: ValueMap | None = None
+    pure: bool = False
 
 
 def first_match(attempts: Iterable[Callable[[], Match | Miss]]) -> Match | Miss:
@@ -158,6 +162,9 @@ def match_tool(scope: Scope, live: LiveTool) -> Match | Miss:
         if live.ids is not None:
             live.ids.learn(live.ids.pairs(chosen.arguments(schema), arguments) or {})
         return _take_tool(scope, chosen, Tier.NORMALISED, live)
+    if equal and live.pure and equal[-1].call.status is Status.OK:
+        again = _take_tool(scope, equal[-1], Tier.REPEATED, live)
+        return replace(again, skipped=()) if isinstance(again, Match) else again
     if equal:
         return Miss(Reason.EXHAUSTED, equal[-1])
     renamed = [

@@ -117,7 +117,8 @@ class NormalForm(_Frozen):
 class ToolPolicies(_Frozen):
     """Rules first, in their order; then the tool by name, then by the first glob that fits; then the default.
 
-    ``side_effects`` are globs of tools known to change something in the world, beside what the code declares.
+    ``side_effects`` are globs of tools known to change something in the world, ``pure`` of those of which equal
+    arguments always give the same result, beside what the code declares.
     ``keys``: ``kitaru`` compares arguments as that does, defaults not filled and ``1`` not ``1.0``. ``sessions`` are
     the files that wider scopes look into.
     """
@@ -126,6 +127,7 @@ class ToolPolicies(_Frozen):
     tools: dict[str, Policy] = {}
     rules: tuple[Rule, ...] = ()
     side_effects: tuple[str, ...] = ()
+    pure: tuple[str, ...] = ()
     normal_forms: dict[str, NormalForm] = {}
     keys: Literal["canonical", "kitaru"] = "canonical"
     sessions: tuple[str, ...] = ()
@@ -133,6 +135,10 @@ class ToolPolicies(_Frozen):
     def changes_the_world(self, name: str, declared: bool | None) -> bool:
         """Whether a tool is known to have side effects."""
         return bool(declared) or any(fnmatch.fnmatchcase(name, glob) for glob in self.side_effects)
+
+    def is_pure(self, name: str, declared: bool) -> bool:
+        """Whether a recorded result may be given once more."""
+        return declared or any(fnmatch.fnmatchcase(name, glob) for glob in self.pure)
 
     @property
     def lets_run(self) -> bool:
