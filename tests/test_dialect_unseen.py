@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from otlp_lines import asks, called, chat, converted, log, only_run, request, said, session, sessions, span, told
+from otlp_lines import agent, asks, called, chat, converted, log, only_run, request, said, session, sessions, span, told
 from spanreel import conventions as names
 from spanreel.model import Fidelity, Status
 from spanreel.session import ModelCall, Session, ToolCall
@@ -274,6 +274,19 @@ def test_of_two_views_the_one_with_the_body_as_sent_tells_which_model_was_asked(
     spans.append(request(span(2, "Response", inner, 1), scope=OI + "openai"))
     (one,) = converted(*spans).sessions
     assert only_call(one).model == "small"
+
+
+def test_what_a_handoff_gave_is_told_to_whom_was_handed_over() -> None:
+    over = asks(called("transfer_to_cook", {}, "t1"))
+    spans = [
+        span(1, "invoke_workflow kitchen", {names.OPERATION: "invoke_workflow"}, seconds=60),
+        agent(2, "clerk", 1, seconds=9),
+        chat(3, [HI], over, 2),
+        agent(20, "cook", 1, seconds=9),
+        chat(21, [HI, over, told("t1", "the cook")], said("assistant", "Ho"), 20),
+    ]
+    (call,) = (tool for run in session(*spans, scope="demo").runs for tool in run.tool_calls())
+    assert (call.result, call.status) == ("the cook", Status.OK)
 
 
 def test_arguments_that_nobody_told_are_absent() -> None:

@@ -119,13 +119,19 @@ _KEYS: tuple[_Key, ...] = (
 
 def answer_to(request: Asked, models: list[Placed]) -> Json:
     """What the model was told that the requested call had answered, or `MISSING`."""
-    for placed in models[request.model + 1 :] if request.call_id is not None else ():
+    told = answer_by_id(request.call_id, models[request.model + 1 :])
+    return _answer_in_place(request, models) if told is MISSING else told
+
+
+def answer_by_id(call_id: str | None, models: Iterable[Placed]) -> Json:
+    """What these model calls were told that the call of this id had answered, or `MISSING`."""
+    for placed in models if call_id is not None else ():
         record = placed.record
         if isinstance(record, ModelRecord):
             for part in _parts(record.request.messages):
-                if part.get("type") == "tool_call_response" and part.get("id") == request.call_id:
+                if part.get("type") == "tool_call_response" and part.get("id") == call_id:
                     return part.get("response", MISSING)
-    return _answer_in_place(request, models)
+    return MISSING
 
 
 def _answer_in_place(request: Asked, models: list[Placed]) -> Json:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Literal
 
 from spanreel.model import Fidelity, Message, ModelRecord, Status, ToolKind, ToolRecord
@@ -18,7 +19,9 @@ from spanreel_collector.sessions.calls import (
 )
 from spanreel_collector.sessions.drafts import Draft
 from spanreel_collector.sessions.requests import (
+    MISSING,
     Asked,
+    answer_by_id,
     answer_to,
     earlier_rounds,
     join,
@@ -202,7 +205,12 @@ def _recover_tool_calls(turns: _Turns, asked: list[Asked], taken: set[Asked]) ->
         if request not in taken:
             model = turns.models[request.model]
             calls = turns.get(turns.of_model[model.id]).tool_calls
-            call = recover_tool_call(model_id(model), request, answer_to(request, turns.models))
+            answer = answer_to(request, turns.models)
+            if answer is MISSING and turns.draft.parent is not None:
+                # Of a handoff, only whoever was handed over to was told.
+                others = (other.models for other in turns.draft.parent.children if other is not turns.draft)
+                answer = answer_by_id(request.call_id, chain.from_iterable(others))
+            call = recover_tool_call(model_id(model), request, answer)
             later = (
                 index
                 for index, known in enumerate(calls)
