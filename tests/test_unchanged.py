@@ -85,7 +85,7 @@ def test_the_rest_takes_the_long_way(value: Any) -> None:
 
 
 def test_a_policy_that_has_to_look_at_every_text_leaves_none_unlooked_at() -> None:
-    policy = make_policy("own/1", [Rule("own", Form.MASK, find=lambda text: [(0, 1)] if "zebra" in text else [])])
+    policy = make_policy("own/1", [Rule(Form.MASK, "own", find=lambda text: [(0, 1)] if "zebra" in text else [])])
     known, _ = unchanged(
         {"app.note": "a zebra " * 20, "app.word": "zebra", "app.other": "lion"}, Settings(), policy, None
     )

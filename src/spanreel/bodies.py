@@ -14,7 +14,7 @@ from spanreel.quiet import quietly
 class Tap(Protocol):
     """Who watches a stream; each ending is told once at most matters, the first counts.
 
-    While there is room (in bytes), each piece is handed to ``keep`` with the nanoseconds of `time.monotonic_ns`.
+    While there is room (in bytes), each piece is handed to ``keep`` behind the nanoseconds of `time.monotonic_ns`.
     """
 
     keep: Callable[[tuple[int, bytes]], object]

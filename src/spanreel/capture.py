@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import itemgetter
 from typing import Any
 
 from spanreel import wire
@@ -53,8 +52,8 @@ class RecordCapture:
 class ExchangeCapture:
     """One attempt of a model call: the request, and what has come of the response so far.
 
-    ``pieces`` are raw, each with when it came, in nanoseconds of the clock that ``started`` is by; ``body`` is the
-    decoded body where the client read it.
+    ``pieces`` are raw, each behind when it came, in nanoseconds of the clock that ``started`` is by: in one flat list,
+    or the garbage collector would look at a pair a piece. ``body`` is the decoded body where the client read it.
     """
 
     protocol: ModelProtocol
@@ -73,7 +72,7 @@ class ExchangeCapture:
     body: bytes | None = None
     body_at: float = 0.0
     started: int = 0
-    pieces: list[tuple[int, bytes]] = field(default_factory=list)
+    pieces: list[Any] = field(default_factory=list)
     dropped: int = 0
     error: Error | None = None
     outcome: Status = Status.OK
@@ -141,7 +140,8 @@ class ExchangeCapture:
         if self.pieces and self.body is None:
             with quietly("decode a response"):
                 started = self.started
-                pieces = self.decode(self.headers, [((at - started) / 1e6, piece) for at, piece in self.pieces])
+                times = [(at - started) / 1e6 for at in self.pieces[::2]]
+                pieces = self.decode(self.headers, list(zip(times, self._data(), strict=True)))
         try:
             return self._read(pieces), None
         except Exception as fault:  # noqa: BLE001 -- as above
@@ -159,11 +159,11 @@ class ExchangeCapture:
             return Answer(status=status, complete=False)
         return self.protocol.read_response(body, status)
 
-    def _data(self) -> Iterator[bytes]:
-        return map(itemgetter(1), self.pieces)
+    def _data(self) -> list[bytes]:
+        return self.pieces[1::2]
 
     def _time_to_first_chunk(self) -> float | None:
-        return (self.pieces[0][0] - self.started) / 1e9 if self.pieces and self._is_stream() else None
+        return (self.pieces[0] - self.started) / 1e9 if self.pieces and self._is_stream() else None
 
     def _is_stream(self, body: bytes | None = None) -> bool:
         kind = self.headers.get("content-type", "")

@@ -146,7 +146,7 @@ class Exchange:
         self.broken_off: BrokenOff | None = None
         """The call was broken off before an answer came when it was recorded."""
         capture.started = time.monotonic_ns()
-        self.keep: Callable[[tuple[int, bytes]], object] = capture.pieces.append
+        self.keep: Callable[[tuple[int, bytes]], object] = capture.pieces.extend
         self.room = capture.limit
         self._error: Error | None = None
         self._ended = False
