@@ -305,11 +305,11 @@ def run(*words: str | Path) -> int:
 def test_convert_writes_kitarus_lines_and_reads_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines, folder = tmp_path / "sessions.kitaru.jsonl", tmp_path / "folder"
     assert run(GOLDEN / "vercel_otel.otlp.jsonl", "--format", "kitaru", "--out", lines) == 0
-    assert len(lines.read_text(encoding="utf-8").splitlines()) == 3
+    assert len(lines.read_text(encoding="utf-8").splitlines()) == 2
     assert run(lines, "--format", "kitaru", "--out", f"{folder}/") == 0
     capsys.readouterr()
     assert run(lines, "--format", "kitaru", "--out", f"{folder}/") == 0
-    assert "3 sessions unchanged" in capsys.readouterr().err
+    assert "2 sessions unchanged" in capsys.readouterr().err
     assert sorted(file.read_text(encoding="utf-8") for file in folder.iterdir()) == sorted(
         f"{line}\n" for line in lines.read_text(encoding="utf-8").splitlines()
     )
