@@ -276,3 +276,39 @@ def test_a_tool_of_old_adks_that_raised_has_nothing_but_its_name_and_failed() ->
     )
     (call,) = only_run(one).tool_calls()
     assert (call.name, call.status, call.error and call.error.message) == ("order", Status.ERROR, "no soup")
+
+
+def test_old_logfires_calls_of_anthropic_have_the_cache_in_their_counts_and_the_arguments_bare() -> None:
+    """The answer leaves the ids of its tool calls out; the next request, which repeats it, tells them."""
+    asked = {"model": "claude", "max_tokens": 9, "system": "Serve.", "messages": [{"role": "user", "content": "Soup!"}]}
+    block = {"type": "tool_use", "id": "toolu_1", "name": "order", "input": {"dish": "soup"}}
+    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "served"}
+    words = {"type": "text", "text": "At once."}
+    later = [{"role": "assistant", "content": [words, block]}, {"role": "user", "content": [result]}]
+    call = {"function": {"arguments": json.dumps({"input": {"dish": "soup"}}), "name": "order"}}
+    usage = {"input_tokens": 40, "cache_read_input_tokens": 7, "cache_creation_input_tokens": 5, "output_tokens": 12}
+    said_first = {"message": {"role": "assistant", "content": "At once.", "tool_calls": [call]}, "usage": usage}
+    again = {**asked, "messages": [*asked["messages"], *later]}
+    one = session(
+        span(1, "Message", {"request_data": json.dumps(asked), "response_data": json.dumps(said_first)}),
+        span(2, "Message", {"request_data": json.dumps(again), "response_data": "{}"}),
+        scope="logfire.anthropic",
+    )
+    run = only_run(one)
+    (order,) = run.tool_calls()
+    assert (order.call_id, order.arguments, order.result) == ("toolu_1", {"dish": "soup"}, "served")
+    first, _ = run.model_calls()
+    assert first.usage is not None
+    assert first.usage.input_tokens == 52
+
+
+def test_old_logfires_calls_of_the_responses_api_are_told_as_events() -> None:
+    events = [
+        {"event.name": "gen_ai.user.message", "role": "user", "content": "Soup!"},
+        {"event.name": "gen_ai.assistant.message", "role": "assistant", "content": "Enjoy."},
+    ]
+    attributes = {"gen_ai.request.model": "gpt-5", "gen_ai.usage.input_tokens": 60, "events": json.dumps(events)}
+    one = session(span(1, "Responses API", attributes), scope="logfire.openai")
+    (call,) = only_run(one).model_calls()
+    assert [one.messages[ref].role for ref in (*call.input, *call.output)] == ["user", "assistant"]
+    assert one.usage.input_tokens == 60

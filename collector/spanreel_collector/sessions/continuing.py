@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from spanreel.model import Answer, Fidelity, Message, ModelRecord, Status
 from spanreel_collector.sessions.requests import calls_before
 
 
 def may_be_partial(record: ModelRecord) -> bool:
-    """Whether more may have been answered than is told: nothing is, or words alone, or calls alone."""
+    """Whether more may have been answered than is told: nothing is, words alone, calls alone, or calls without ids."""
     if record.call_id is not None or record.status is not Status.OK or not record.request.messages:
         return False
     messages = record.answer.messages if record.answer else ()
-    kinds = {part.get("type") == "tool_call" for message in messages for part in message.get("parts", ())}
-    return len(messages) < 2 and len(kinds) < 2
+    parts = [part for message in messages for part in message.get("parts", ())]
+    calls = [part for part in parts if part.get("type") == "tool_call"]
+    alone = len(calls) in (0, len(parts))
+    return len(messages) < 2 and (alone or any(part.get("id") is None for part in calls))
 
 
 def asks_for_tools(record: ModelRecord) -> bool:
@@ -31,10 +34,18 @@ def completed(record: ModelRecord, later: ModelRecord) -> ModelRecord:
     if not asked or later.request.messages[: len(asked)] != asked or repeated.get("role") != "assistant":
         return record
     told, whole = said.get("parts", []), repeated.get("parts", [])
-    if len(whole) <= len(told) or [part for part in whole if part in told] != told:
+    same = [part for part in whole if any(_is_one(part, one) for one in told)]
+    if whole == told or len(same) != len(told) or not all(map(_is_one, same, told)):
         return record
     answer = replace(record.answer or Answer(), messages=({"role": "assistant", **said, "parts": whole},))
-    return replace(record, answer=answer, fidelity={**record.fidelity, "output": Fidelity.RECONSTRUCTED})
+    more = {"output": Fidelity.RECONSTRUCTED} if len(whole) > len(told) else {}  # else it is but ids
+    return replace(record, answer=answer, fidelity={**record.fidelity, **more})
+
+
+def _is_one(part: dict[str, Any], told: dict[str, Any]) -> bool:
+    """Whether a request's part repeats one that an answer tells, which may have no id of its call."""
+    named = part if told.get("id") is not None or told.get("type") != "tool_call" else {**part, "id": None}
+    return named == told
 
 
 def goes_on_from(record: ModelRecord) -> list[str]:

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from spanreel import conventions as names
-from spanreel.model import Answer, ErrorCategory, Fidelity, ModelRecord, Operation, Record, Usage
+from spanreel.model import Answer, ErrorCategory, Fidelity, Json, ModelRecord, Operation, Record, Usage
+from spanreel.protocols.anthropic.answers import read_usage
 from spanreel_collector.dialects import genai_spans, values
 from spanreel_collector.dialects.content import bodies, messages, tokens
 from spanreel_collector.dialects.logfire import agents, functions
@@ -18,6 +19,7 @@ from spanreel_collector.span import Attributes, RawLog, RawSpan
 NAME = "logfire"
 
 _SCOPE = "logfire"
+_ANTHROPIC = "logfire.anthropic"
 _TYPE = "logfire.span_type"
 _STREAMED = "streaming response from "
 _REQUEST, _RESPONSE = "request_data", "response_data"
@@ -41,6 +43,8 @@ def read(span: RawSpan) -> Record | None:
     # Spans of before release 4.18 or so name no operation.
     if isinstance(values.decoded(span.attributes, _REQUEST), dict) and span.origin.scope != _SCOPE:
         return _read_bodies(span, record if isinstance(record, ModelRecord) else None)
+    if record is None and names.REQUEST_MODEL in span.attributes and "events" in span.attributes:
+        return _read_events(span)
     return record
 
 
@@ -96,6 +100,21 @@ def _with_raw_usage(record: ModelRecord, attributes: Attributes) -> ModelRecord:
     return replace(record, answer=replace(record.answer, usage=replace(usage, reasoning_tokens=reasoning)))
 
 
+def _read_events(span: RawSpan) -> Record | None:
+    """A call of the Responses API of before the conventions: the messages are told as old events."""
+    asked, answered = agents.of_events(span.attributes)
+    record = genai_spans.read(replace(span, attributes={**span.attributes, names.OPERATION: "chat"}))
+    if not isinstance(record, ModelRecord):
+        return record
+    known = {"input": bool(asked.messages), "output": bool(answered.messages) or record.error is not None}
+    return replace(
+        record,
+        request=replace(record.request, messages=asked.messages),
+        answer=None if record.error else replace(record.answer or Answer(), messages=answered.messages),
+        fidelity={field: Fidelity.ABSENT for field, found in known.items() if not found},
+    )
+
+
 def _read_bodies(span: RawSpan, known: ModelRecord | None) -> ModelRecord | None:
     """A call of before the conventions: the whole request, and of the response its message and usage."""
     attributes = span.attributes
@@ -103,7 +122,7 @@ def _read_bodies(span: RawSpan, known: ModelRecord | None) -> ModelRecord | None
     found = bodies.read_request(body)
     if found is None:
         return known
-    answer = _read_response(attributes, known.answer if known is not None else None)
+    answer = _read_response(span, known.answer if known is not None else None)
     error = values.failure(span, ErrorCategory.MODEL)
     asked = replace(found[0], stream=found[0].stream or (isinstance(body, dict) and body.get("stream") is True))
     fidelity = {"input": state} if state is not Fidelity.WHOLE else {}
@@ -119,14 +138,26 @@ def _read_bodies(span: RawSpan, known: ModelRecord | None) -> ModelRecord | None
     )
 
 
-def _read_response(attributes: Attributes, known: Answer | None) -> Answer | None:
+def _read_response(span: RawSpan, known: Answer | None) -> Answer | None:
+    attributes = span.attributes
     told = values.members(attributes.get(_RESPONSE))
     message, streamed = told.get("message"), told.get("combined_chunk_content")
     said = messages.read_messages([message]) if isinstance(message, dict) else ()
+    of_anthropic = span.origin.scope == _ANTHROPIC
+    if of_anthropic:
+        said = tuple({**one, "parts": [_without_input(part) for part in one["parts"]]} for one in said)
     if isinstance(streamed, str) and not said:
         said = ({"role": "assistant", "parts": [{"type": "text", "content": streamed}]},)
-    usage: Usage | None = tokens.read(told.get("usage"))
+    read = read_usage if of_anthropic else tokens.read
+    usage: Usage | None = read(told.get("usage"))
     answer = replace(known or Answer(), streamed=streamed is not None)
     model = answer.model or values.text(attributes, names.RESPONSE_MODEL)
     answer = replace(answer, messages=said or answer.messages, usage=usage or answer.usage, model=model)
     return answer if answer != Answer() else None
+
+
+def _without_input(part: dict[str, Json]) -> dict[str, Json]:
+    """The part, a tool call's arguments out of the block of Anthropic's that they are kept with."""
+    arguments = part.get("arguments")
+    wrapped = part["type"] == "tool_call" and isinstance(arguments, dict) and set(arguments) == {"input"}
+    return {**part, "arguments": arguments["input"]} if wrapped and isinstance(arguments, dict) else part

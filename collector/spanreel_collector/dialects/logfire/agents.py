@@ -95,7 +95,7 @@ def _read_call(span: RawSpan) -> ModelRecord:
     if isinstance(response, dict):
         request, answer = _of_response(attributes, response)
     elif "events" in attributes:
-        request, answer = _of_events(attributes)
+        request, answer = of_events(attributes)
     else:
         request, answer = _of_generation(attributes)
     usage = answer.usage or tokens.read(values.decoded(attributes, "usage"))
@@ -143,7 +143,7 @@ def _of_response(attributes: Attributes, response: dict[str, Any]) -> tuple[Requ
         answer = openai_responses.read_response(json.dumps(response).encode(), 200)
         request = openai_responses.read_request(json.dumps(body).encode(), Operation.CHAT)
     except ValueError:
-        return _of_events(attributes)
+        return of_events(attributes)
     return request, answer
 
 
@@ -153,7 +153,7 @@ _REPEATED = (
 )
 
 
-def _of_events(attributes: Attributes) -> tuple[Request, Answer]:
+def of_events(attributes: Attributes) -> tuple[Request, Answer]:
     """A call whose messages are told as old events: the model's last words in a row are its answer."""
     events, _ = values.items_of(attributes.get("events"), parts_depth=2)
     told = [(str(event.get("event.name")), event) for event in events if isinstance(event, dict)]
