@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from otlp_lines import agent, asks, called, chat, converted, log, only_run, requ
 from spanreel import conventions as names
 from spanreel.model import Fidelity, Status
 from spanreel.session import ModelCall, Session, ToolCall
+from spanreel_collector.conversion.convert import convert_files
 
 OI = "openinference.instrumentation."
 TRACELOOP = {"name": "opentelemetry.instrumentation.", "version": "0.62.4"}
@@ -246,6 +248,16 @@ def test_agnos_results_are_out_of_what_openllmetry_shows_of_them() -> None:
     assert tool("status='success' result='25, or so=much' error=None images=None").result == "25, or so=much"
     failed = tool("status='failure' result=None error='no such city' images=None")
     assert failed.status is Status.ERROR
+
+
+def test_messages_that_were_uploaded_line_by_line_are_read(tmp_path: Path) -> None:
+    lines = [{**message, "index": index} for index, message in enumerate([said("system", "Be short."), HI])]
+    (tmp_path / "in.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in lines), encoding="utf-8")
+    kept = chat(1, None, said("assistant", "Ho"), also={f"{names.INPUT_MESSAGES}_ref": "in.jsonl"})
+    dump = tmp_path / "traces.jsonl"
+    dump.write_text(json.dumps(request(kept, scope="demo")), encoding="utf-8")
+    (one,) = convert_files([str(dump)]).sessions
+    assert [message.role for message in one.messages] == ["system", "user", "assistant"]
 
 
 def test_openlits_settings_that_nobody_gave_are_known_in_its_events_too() -> None:

@@ -6,6 +6,7 @@ by its digest: what a span says must not make us open anything else.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from dataclasses import replace
@@ -80,6 +81,14 @@ def _content(reference: str, folder: Path) -> str | None:
         path = (home / reference.removeprefix("file://")).resolve()
         if not path.is_relative_to(home) or not path.is_file() or path.stat().st_size > LARGEST:
             return None
-        return path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8")
+        return _listed(text) if path.suffix == ".jsonl" else text
     except (OSError, ValueError):
         return None
+
+
+def _listed(text: str) -> str:
+    """The list that stands in a file line by line, each item with its index."""
+    items = [json.loads(line) for line in text.splitlines() if line.strip()]
+    bare = [{key: one for key, one in item.items() if key != "index"} for item in items if isinstance(item, dict)]
+    return json.dumps(bare, ensure_ascii=False)
