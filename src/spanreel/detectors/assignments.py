@@ -13,7 +13,7 @@ from spanreel.detectors.harmless import is_code, is_code_before, is_placeholder,
 _NAME: Final = re.compile(
     r"(?P<name>(?i:key|secret|pass|pwd|token|bearer|jwt|credential|kennwort|authorization|cookie|signature|conn"
     r"|kubeconfig)[A-Za-z0-9_-]{0,40}+)"
-    r"(?:\\{0,3}+[\"'`])?+(?P<separator>[ \t]{0,8}+(?::=|=>|[:=])[ \t]{0,8}+|>|[ \t]{1,4}+)"
+    r"(?:\\{0,3}+[\"'`])?+(?P<separator>[ \t]{0,8}+(?::=|=>|[:=])[ \t]{0,8}+|>|%3[Dd]|[ \t]{1,4}+)"
 )
 _VALUE: Final = re.compile(
     r"(?!(?:[bfruBFRU]{0,2}\\{0,3}[\"'`]|[<({\[])?\[redacted[]:])"
@@ -24,6 +24,7 @@ _VALUE: Final = re.compile(
     # A separator belongs to the value unless the value visibly ends there.
     r"|(?<=[^<({\[])[({\[]|[,;)}\]](?![\s,;)}\]\"'\\]|\Z|[\w .-]{1,40}[=:]))++))"
 )
+_NEXT_FIELD: Final = re.compile(r"%26|%3[Bb]|%0[DdAa]")
 _SHORTEST_NUMBER: Final = 4
 _NAME_BEFORE_REVERSED: Final = re.compile(r"[A-Za-z0-9_.-]*")
 
@@ -43,8 +44,10 @@ def _find_assignments(text: str, places: Sequence[int]) -> list[Found]:
         group = "quoted" if value["bare"] is None else "bare"
         if _is_harmless(text, match, value, group):
             continue
-        found.append(Found(*value.span(group)))
-        position = value.end(group)
+        start, position = value.span(group)
+        if match["separator"][0] == "%":  # a form inside of a form, where the next field begins likewise
+            position = start + len(_NEXT_FIELD.split(value[group], 1)[0])
+        found.append(Found(start, position))
     return found
 
 

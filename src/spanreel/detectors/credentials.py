@@ -157,20 +157,23 @@ SESSION_COOKIE: Final = Detector(
 def _is_password_argument(match: re.Match[str]) -> bool:
     """Behind a command that takes one: ``docker run -u 1000:1000`` stays, as does ``ssh -p 2222``."""
     line = match.string[max(0, match.start() - 160) : match.start()].rpartition("\n")[2]
-    command = _TAKES_USER if match["user"] else _TAKES_PASSWORD
+    command = _TAKES_USER if match["user"] else _TAKES_IT_APART if match["apart"] else _TAKES_PASSWORD
     value = match["value"]
     return command.search(line) is not None and not is_placeholder(value) and any(map(str.isalnum, value))
 
 
 _TAKES_USER: Final = re.compile(r"\b(?:curl|wget|https?|xh)(?:\.exe)?\b")
 _TAKES_PASSWORD: Final = re.compile(r"\b(?:mysql|mysqldump|mysqladmin|mariadb|sshpass)\b")
+_TAKES_IT_APART: Final = re.compile(
+    r"\bsshpass\Z|\b(?:docker|podman|buildah|nerdctl|skopeo|helm registry|oc|az|cf|argocd) login\b"
+)
 
 ARGUMENT: Final = Detector(
     "password argument",
     Kind.CREDENTIAL,
     ("-u ", "-user ", "-user=", " -p"),
     matching(
-        r"(?:(?:-u |-user[ =])(?P<user>[\"']?[^\s:\"']{1,64}):| -p(?:(?<=sshpass -p) )?[\"']?)"
+        r"(?:(?:-u |-user[ =])(?P<user>[\"']?[^\s:\"']{1,64}):| -p(?P<apart> )?[\"']?)"
         r"(?P<value>[^\s\"'-][^\s\"']{2,128})",
         _is_password_argument,
     ),
