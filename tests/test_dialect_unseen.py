@@ -260,6 +260,28 @@ def test_messages_that_were_uploaded_line_by_line_are_read(tmp_path: Path) -> No
     assert [message.role for message in one.messages] == ["system", "user", "assistant"]
 
 
+def test_what_is_asked_of_a_memory_is_a_tools_call() -> None:
+    records = [{"content": "Likes tea."}]
+    told_of = {
+        names.OPERATION: "search_memory",
+        "gen_ai.memory.query.text": "tea",
+        "gen_ai.memory.records": json.dumps(records),
+    }
+    call = only_tool(session(agent(1, "clerk", seconds=9), span(2, "search_memory", told_of, 1), scope="demo"))
+    assert (call.name, call.arguments, call.result) == ("search_memory", "tea", records)
+
+
+def test_an_exception_that_was_logged_is_how_a_call_failed() -> None:
+    written = request(chat(1, [HI], None), scope="demo")
+    told_of = {"exception.type": "openai.RateLimitError", "exception.message": "Too many."}
+    (one,) = converted(written, log("gen_ai.client.operation.exception", told_of, 1)).sessions
+    failed = only_call(one)
+    assert failed.error is not None
+    assert (failed.status, failed.error.type, failed.error.message) == (
+        *(Status.ERROR, "openai.RateLimitError", "Too many."),
+    )
+
+
 def test_openlits_settings_that_nobody_gave_are_known_in_its_events_too() -> None:
     invented = {names.REQUEST_TOP_P: 1.0, names.REQUEST_MAX_TOKENS: -1, names.REQUEST_TEMPERATURE: 0.2}
     written = request(chat(1, [HI], said("assistant", "Ho"), also=invented), scope="openlit.instrumentation.openai")

@@ -34,7 +34,15 @@ _MODEL = {
     "embeddings": Operation.EMBEDDINGS,
 }
 _RUNS = ("invoke_agent", "invoke_workflow")
-_TOOLS = ("execute_tool", "retrieval")
+_MEMORY = tuple(
+    f"{verb}_{what}"
+    for what, verbs in (
+        ("memory_store", ("create", "delete")),
+        ("memory", ("create", "update", "upsert", "search", "delete")),
+    )
+    for verb in verbs
+)
+_TOOLS = ("execute_tool", "retrieval", *_MEMORY)
 KNOWN = (*_MODEL, *_RUNS, *_TOOLS)
 """The operations that are calls or runs."""
 _KINDS = {"extension": ToolKind.PROVIDER, "datastore": ToolKind.RETRIEVER}
@@ -228,6 +236,9 @@ def _read_tool(span: RawSpan, operation: str) -> ToolRecord:
     if operation == "retrieval":
         arguments_key, result_key = "gen_ai.retrieval.query.text", "gen_ai.retrieval.documents"
         name, kind = values.text(attributes, "gen_ai.data_source.id") or "retrieval", ToolKind.RETRIEVER
+    if operation in _MEMORY:
+        arguments_key, result_key, name = "gen_ai.memory.query.text", "gen_ai.memory.records", operation
+        kind = ToolKind.RETRIEVER if operation == "search_memory" else kind
     arguments, arguments_fidelity = _read_value(attributes, arguments_key)
     result, result_fidelity = _read_value(attributes, result_key)
     fidelity = {"arguments": arguments_fidelity, "result": result_fidelity}

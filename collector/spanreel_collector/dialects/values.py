@@ -15,6 +15,7 @@ from spanreel_collector.span import Attributes, RawSpan
 _ROLES = {"model": "assistant", "ai": "assistant", "human": "user", "developer": "system"}
 _PARAMETERS = ("input_schema", "inputSchema", "parameters_json_schema")
 """What Anthropic, the AI SDK and Google call a tool's parameters."""
+_EXCEPTION = "gen_ai.client.operation.exception"
 _DECLARATIONS = ("function_declarations", "functionDeclarations")
 MOST_WRITTEN = 3
 """How often a value is taken to have been written as JSON text, one inside the other."""
@@ -161,17 +162,17 @@ def whole_usage(usage: Usage) -> Usage:
 
 
 def failure(span: RawSpan, category: ErrorCategory) -> Error | None:
-    """How the span failed, by its status, ``error.type`` and exception event; None where it did not."""
+    """How the span failed, by its status, ``error.type`` and exception event or log; None where it did not."""
     kind = text(span.attributes, "error.type")
-    if span.status != 2 and kind is None:
+    logged = [log.attributes for log in span.logs if log.event_name == _EXCEPTION]
+    if span.status != 2 and kind is None and not logged:
         return None
     message = span.status_message or None
-    for event in span.events:
-        if event.name == "exception":
-            kind = kind or text(event.attributes, "exception.type")
-            told = text(event.attributes, "exception.message")
-            # Some put the exception's repr and its traceback into the status.
-            message = told if told and (message is None or told in message) else message
+    for told_of in (*(event.attributes for event in span.events if event.name == "exception"), *logged):
+        kind = kind or text(told_of, "exception.type")
+        told = text(told_of, "exception.message")
+        # Some put the exception's repr and its traceback into the status.
+        message = told if told and (message is None or told in message) else message
     kind = kind or "error"
     if kind.rsplit(".", 1)[-1] in ("CancelledError", "cancelled"):
         category = ErrorCategory.CANCELLED
