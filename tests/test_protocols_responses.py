@@ -778,6 +778,20 @@ def test_an_answer_without_chunks_is_cut_as_the_provider_would() -> None:
     assert openai_responses.join(openai_responses.split(answer)).messages == answer.messages
 
 
+def test_a_text_whose_item_no_event_began_is_a_message() -> None:
+    events = [
+        {"type": "response.reasoning_summary_text.delta", "output_index": 0, "summary_index": 0, "delta": "Hm."},
+        {"type": "response.output_text.delta", "output_index": 1, "content_index": 0, "delta": "Hel"},
+        {"type": "response.output_text.delta", "output_index": 1, "content_index": 0, "delta": "lo."},
+        {"type": "response.completed", "response": {"id": "r", "object": "response", "model": "m"}},
+    ]
+    stream = b"".join(b"data: %b\n\n" % json.dumps(event).encode() for event in events)
+    answer = openai_responses.join([(0.0, stream)])
+    parts = [(part["type"], part["content"]) for part in answer.messages[0]["parts"]]
+    assert parts == [("reasoning", "Hm."), ("text", "Hello.")]
+    assert events_of(b"".join(piece for _, piece in openai_responses.split(answer))) == events
+
+
 @pytest.mark.parametrize("status", ["incomplete", "failed", "cancelled"])
 def test_the_last_event_says_how_it_ended(status: str) -> None:
     answer = read_body(status=status, output=[], incomplete_details={"reason": "max_output_tokens"})

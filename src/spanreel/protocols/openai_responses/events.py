@@ -98,6 +98,15 @@ def _is_position(index: Json) -> TypeGuard[int]:
     return isinstance(index, int) and 0 <= index < _MOST_ENTRIES
 
 
+def _typed(item: dict[str, Json]) -> dict[str, Json]:
+    """An item that no event began, as some providers stream them: what has come of it says what it is."""
+    if "type" in item:
+        return item
+    if "content" in item:
+        return {"type": "message", "role": "assistant", **item}
+    return {"type": "reasoning", **item} if "summary" in item else item
+
+
 class Joined:
     """A response in the making; ``texts`` are all texts of deltas by their place."""
 
@@ -126,7 +135,7 @@ class Joined:
         """The response; some providers leave the output out of the last event."""
         body = dict(self._response)
         if self._items and not body.get("output"):
-            body["output"] = [settle(self._items[index]) for index in sorted(self._items)]
+            body["output"] = [_typed(settle(self._items[index])) for index in sorted(self._items)]
         if self._error and not body.get("error"):
             body["error"] = self._error
         return body
