@@ -195,7 +195,8 @@ def _describe_miss(event: Event) -> str:
         "no_case": "fits none of the policy's cases",
         "exhausted": f"is made once more than it was recorded; {event.nearest} is used already",
         "too_early": f"was recorded as {event.nearest}, after calls that have not been made yet",
-        "lossy": f"cannot be matched or served: the recording has {event.nearest} cut short",
+        "lossy": "cannot be matched or served: the recording has "
+        f"{event.nearest} cut short or without content; spanreel show says where",
         "keyless": f"cannot be compared with {event.nearest}: the key of its digests is not here",
         "no_result": f"cannot be served: the recording ended before {event.nearest} had a result",
         "not_kept": f"cannot be served: the recording has not kept the result of {event.nearest}",
