@@ -151,6 +151,15 @@ def test_openllmetry_of_javascript_writes_blocks_into_texts_and_names_tools_in_t
     assert (tool.name, tool.arguments, tool.result, tool.call_id) == ("look", {"city": "Rome"}, "25", "t1")
 
 
+def test_openllmetrys_workflow_of_llama_index_says_in_its_output_who_ran() -> None:
+    told_of = {
+        "traceloop.span.kind": "workflow",
+        "traceloop.entity.output": '{"result": {"current_agent_name": "cook"}}',
+    }
+    one = traceloop("llamaindex", span(1, "FunctionAgent.workflow", told_of, seconds=9), chat(2, [HI], HI, 1))
+    assert only_run(one).agent.name == "cook"
+
+
 def test_a_model_call_of_openllmetrys_that_a_limit_took_its_kind_from_is_one_all_the_same() -> None:
     left = {"gen_ai.completion.0.role": "assistant", "gen_ai.completion.0.content": "Ho", "llm.usage.total_tokens": 9}
     one = traceloop("openai.v1", span(1, "openai.chat", left, droppedAttributesCount=4))

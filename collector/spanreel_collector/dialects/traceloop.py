@@ -63,6 +63,8 @@ _TODAY = {
 _OF_MODELS = re.compile(r"gen_ai\.(prompt|completion)\.\d|gen_ai\.(output\.messages|response\.id|response\.model)$")
 """By these a model call is known that does not say what it is."""
 _RUNS = ("workflow", "agent")
+_RUNNING = re.compile(r'"current_agent_name": ?"([^"]+)"')
+"""Who runs, in the words of llama-index; on a workflow who ran last."""
 _SCHEMA = "gen_ai.request.structured_output_schema"
 _GRAPH_NODES = "gen_ai.workflow.nodes"
 _CREWS_RESULT, _CREWS_TASK = "crewai.crew.result", "crewai.task.description"
@@ -186,6 +188,8 @@ def _with_losses(span: RawSpan, record: ModelRecord) -> ModelRecord:
     indexes = list(numbered(span.attributes, _PROMPTS))
     if indexes and (indexes != list(range(len(indexes))) or (span.dropped_attributes and not record.request.tools)):
         fidelity["input"] = Fidelity.TRUNCATED
+    if indexes and any(message["role"] == "user" and not message["parts"] for message in record.request.messages):
+        fidelity["input"] = Fidelity.TRUNCATED  # what holds an image is left out whole
     if span.dropped_attributes and not record.request.tools:
         fidelity["tools"] = Fidelity.TRUNCATED
     request = record.request
@@ -287,6 +291,8 @@ def _read_run(span: RawSpan, kind: str | None) -> RunRecord | None:
     name = values.text(attributes, _PROPERTIES + "lc_agent_name") or record.agent.name
     if _GRAPH_NODES in attributes:
         name = None  # the workflow inside says who runs
+    elif name is None and (running := _RUNNING.search(str(attributes.get(_OUTPUT)))) and "llama" in span.origin.scope:
+        name = running.group(1)
     elif name is None and kind == "agent":
         name = values.text(attributes, _ENTITY) or span.name.removesuffix(".agent")
     return replace(
