@@ -58,6 +58,11 @@ def test_files_are_left_alone() -> None:
         assert (here.sources, here.homes) == (("a.json", "b.json#1"), {})
 
 
+def test_the_address_of_a_sessions_page_is_answered_with_that_of_the_session() -> None:
+    with pytest.raises(ReplayRefused, match=r"look like http://127\.0\.0\.1:4319/api/v1/sessions/s-1$"):
+        fetch("http://127.0.0.1:4319/?session=s-1&at=/runs/0")
+
+
 def test_python_takes_the_address_too() -> None:
     with serving(document) as (home, _):
         assert spanreel.replay(f"{home}{PATH}").session == read_session(DOCUMENT)

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import httpx
 
@@ -106,7 +106,11 @@ def _identity(url: str) -> str:
     parts = urlsplit(url)
     before, place, identity = parts.path.partition(_PLACE)
     if before or not place or not identity or "/" in identity or not parts.hostname:
-        raise ReplayRefused(f"{url!r} is no session's address; they look like http://127.0.0.1:4318{_PLACE}ID")
+        shown = parse_qs(parts.query).get("session", ["ID"])[
+            0
+        ]  # on the page, whose address is what people have at hand
+        service = f"{parts.scheme}://{parts.netloc}" if shown != "ID" else "http://127.0.0.1:4318"
+        raise ReplayRefused(f"{url!r} is no session's address; they look like {service}{_PLACE}{shown}")
     if parts.username or parts.password:
         raise ReplayRefused(f"the address holds credentials, which others can read on a command line; set {TOKEN}")
     name = "".join(one if one.isalnum() or one in "-_." else "-" for one in unquote(identity))
