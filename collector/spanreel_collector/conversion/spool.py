@@ -60,10 +60,12 @@ SELECT X'', placed.trace, placed.first, placed.offset, placed.length
     ORDER BY trace.start, CASE WHEN trace.start IS NULL THEN trace.first END, placed.trace, placed.first
 """
 _CONTINUED = """
-SELECT DISTINCT tail.part, head.part FROM tail JOIN head ON head.name = tail.name WHERE tail.part <> head.part
-UNION
-SELECT one.part, other.part FROM document AS one JOIN document AS other
-    ON one.kind = other.kind AND one.value = other.value WHERE one.part < other.part
+SELECT name, part FROM tail WHERE name IN (SELECT name FROM head)
+UNION SELECT name, part FROM head WHERE name IN (SELECT name FROM tail) ORDER BY name, part
+"""
+_SHARED = """
+SELECT CAST(kind AS BLOB) || value AS name, part FROM document
+    WHERE value IN (SELECT value FROM document GROUP BY kind, value HAVING COUNT(*) > 1) ORDER BY name, part
 """
 _TWINS = """
 SELECT name, sure, start, end, scope, trace, part FROM twin
@@ -246,8 +248,12 @@ class Spool:
         """
         self._index.executescript("CREATE INDEX head_name ON head(name); CREATE INDEX document_key ON document(value);")
         unions = Unions[int]()
-        for one, other in self._index.execute(_CONTINUED):
-            unions.join(one, other)
+        for asked in (_CONTINUED, _SHARED):
+            last: tuple[bytes, int] | None = None
+            for name, part in self._index.execute(asked):
+                if last is not None and last[0] == name:
+                    unions.join(last[1], part)
+                last = (name, part)
         twins = self._twins(unions)
         together: dict[int, list[int]] = defaultdict(list)
         for number, chief in unions.pairs():

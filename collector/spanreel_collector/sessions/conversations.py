@@ -6,9 +6,10 @@ agents. Of conversations that have an id nothing is said here.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Generic, TypeVar
 
 from spanreel import conventions as names
@@ -55,7 +56,7 @@ class Conversations(Generic[Key]):
     several ended so nobody knows from which, and it stands alone.
     """
 
-    _ended: dict[bytes, list[_Ended[Key]]] = field(default_factory=lambda: defaultdict(list))
+    _ended: dict[bytes, deque[_Ended[Key]]] = field(default_factory=lambda: defaultdict(deque))
 
     def join(self, root: Draft, key: Key) -> Key:
         """The key of the conversation that this run goes on with; ``key``, its own, where there is none."""
@@ -73,9 +74,13 @@ class Conversations(Generic[Key]):
     def _before(self, root: Draft) -> _Ended[Key] | None:
         began, _ = root.started
         for name in _begins(root):
-            open_ones = [one for one in self._ended.get(name, ()) if not one.taken and (not began or one.at <= began)]
-            if open_ones:
-                return open_ones[0] if len(open_ones) == 1 else None
+            ended = self._ended.get(name, deque())
+            while ended and ended[0].taken:
+                ended.popleft()
+            # Many may have ended so, of whom two are enough to know that nobody knows.
+            open_ones = (one for one in ended if not one.taken and (not began or one.at <= began))
+            if fitting := list(islice(open_ones, 2)):
+                return fitting[0] if len(fitting) == 1 else None
         return None
 
 
