@@ -9,8 +9,12 @@ import pytest
 from spanreel.model import Answer, Operation, Request, Usage
 from spanreel.protocols import (
     PROTOCOLS,
+    anthropic,
     as_asked,
+    cohere,
+    gemini,
     is_exchange,
+    ollama,
     openai_chat,
     openai_embeddings,
     openai_responses,
@@ -19,6 +23,7 @@ from spanreel.protocols import (
     provider_of,
     recognise,
 )
+from spanreel.protocols.paths import model_in, read_request, with_model
 
 
 @pytest.mark.parametrize(
@@ -32,6 +37,10 @@ from spanreel.protocols import (
         ("/openai/responses", openai_responses, Operation.CHAT),
         ("/v1/embeddings", openai_embeddings, Operation.EMBEDDINGS),
         ("/v1/moderations", openai_embeddings, Operation.MODERATION),
+        ("/v1beta/models/gemini-2.5-flash:generateContent", gemini, Operation.CHAT),
+        ("/v1/projects/p/locations/l/publishers/google/models/m:streamGenerateContent", gemini, Operation.CHAT),
+        ("/api/chat", ollama, Operation.CHAT),
+        ("/v2/chat", cohere, Operation.CHAT),
     ],
 )
 def test_a_model_request_is_known_by_the_end_of_its_path(path: str, protocol: object, operation: Operation) -> None:
@@ -137,6 +146,41 @@ def test_a_body_of_megabytes_is_peeked_without_parsing() -> None:
 )
 def test_a_body_of_another_kind_is_told_at_a_glance(operation: Operation, body: bytes, expected: bool) -> None:
     assert is_exchange(operation, body) is expected
+
+
+def test_the_chat_of_a_web_application_which_names_no_model_is_no_model_call() -> None:
+    body = b'{"messages":[{"role":"user","content":"hi"}]}'
+    named = b'{"model":"qwen3",' + body[1:]
+    assert [is_exchange(Operation.CHAT, body, protocol) for protocol in (openai_chat, ollama, cohere)] == [
+        *(True, False, False)
+    ]
+    assert is_exchange(Operation.CHAT, named, ollama)
+
+
+@pytest.mark.parametrize(
+    ("path", "model"),
+    [
+        ("/v1beta/models/gemini-2.5-flash:generateContent", "gemini-2.5-flash"),
+        ("/v1beta/tunedModels/mine:streamGenerateContent", "mine"),
+        ("/v1/projects/p/locations/l/publishers/anthropic/models/claude-x@2026:rawPredict", "claude-x@2026"),
+        ("/openai/deployments/my-gpt/chat/completions", "my-gpt"),
+        ("/model/us.amazon.nova-lite-v1%3A0/converse", "us.amazon.nova-lite-v1:0"),
+        ("/v1/models/m", None),
+        ("/v1/chat/completions", None),
+    ],
+)
+def test_a_path_may_name_the_model(path: str, model: str | None) -> None:
+    assert model_in(path) == model
+    changed = with_model(f"https://model.test{path}?alt=sse", "other:1")
+    assert model_in(changed.partition("?")[0].removeprefix("https://model.test")) == (model and "other:1")
+
+
+def test_what_a_path_says_is_read_and_not_written_into_the_body() -> None:
+    body = {"messages": [], "max_tokens": 3}
+    path = "/v1/projects/p/locations/l/publishers/anthropic/models/claude-x:streamRawPredict"
+    request = read_request(anthropic, Operation.CHAT, path, json.dumps(body).encode())
+    assert (request.model, request.stream) == ("claude-x", True)
+    assert json.loads(anthropic.write_request(request)) == body
 
 
 def test_the_usage_of_a_chat_stream_is_for_those_who_asked() -> None:
