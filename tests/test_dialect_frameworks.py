@@ -280,7 +280,8 @@ def test_a_tool_of_old_adks_that_raised_has_nothing_but_its_name_and_failed() ->
 
 def test_old_logfires_calls_of_anthropic_have_the_cache_in_their_counts_and_the_arguments_bare() -> None:
     """The answer leaves the ids of its tool calls out; the next request, which repeats it, tells them."""
-    asked = {"model": "claude", "max_tokens": 9, "system": "Serve.", "messages": [{"role": "user", "content": "Soup!"}]}
+    opening = [{"role": "user", "content": "Soup!"}]
+    asked = {"model": "claude", "max_tokens": 9, "system": "Serve.", "messages": opening}
     block = {"type": "tool_use", "id": "toolu_1", "name": "order", "input": {"dish": "soup"}}
     result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "served"}
     words = {"type": "text", "text": "At once."}
@@ -288,7 +289,7 @@ def test_old_logfires_calls_of_anthropic_have_the_cache_in_their_counts_and_the_
     call = {"function": {"arguments": json.dumps({"input": {"dish": "soup"}}), "name": "order"}}
     usage = {"input_tokens": 40, "cache_read_input_tokens": 7, "cache_creation_input_tokens": 5, "output_tokens": 12}
     said_first = {"message": {"role": "assistant", "content": "At once.", "tool_calls": [call]}, "usage": usage}
-    again = {**asked, "messages": [*asked["messages"], *later]}
+    again = {**asked, "messages": [*opening, *later]}
     one = session(
         span(1, "Message", {"request_data": json.dumps(asked), "response_data": json.dumps(said_first)}),
         span(2, "Message", {"request_data": json.dumps(again), "response_data": "{}"}),
