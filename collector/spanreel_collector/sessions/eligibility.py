@@ -232,11 +232,12 @@ def _judge_tool_call(call: ToolCall, place: str, lost: tuple[Fidelity, ...], *, 
         return
     if not call.executed:
         # A request that nobody answered, in the last answer of a run that ended well, is how some frameworks give
-        # their output. One that no recorded model call made happened before the recording began.
+        # their output, or hand over: whom they hand over to is told the answer. One that no recorded model call made
+        # happened before the recording began.
         if call.status is Status.UNFINISHED and not last:
             reason = f"tool {call.name!r} was asked for, and nothing tells what came of it"
             yield Obstacle("a tool was asked for, and nothing tells what came of it", place, reason)
-        elif call.status is not Status.UNFINISHED and call.requested_by is not None:
+        elif call.status is not Status.UNFINISHED and call.requested_by is not None and not last:
             reason = f"tool {call.name!r} was called, but nothing recorded it: in a replay it would really run"
             yield Obstacle(_UNSEEN, place, reason, "decorate the tool with @spanreel.tool and record again")
         return
