@@ -205,12 +205,15 @@ def _recover_tool_calls(turns: _Turns, asked: list[Asked], taken: set[Asked]) ->
         if request not in taken:
             model = turns.models[request.model]
             calls = turns.get(turns.of_model[model.id]).tool_calls
-            answer = answer_to(request, turns.models)
+            answer, handed_over = answer_to(request, turns.models), False
             if answer is MISSING and turns.draft.parent is not None:
                 # Of a handoff, only whoever was handed over to was told.
                 others = (other.models for other in turns.draft.parent.children if other is not turns.draft)
                 answer = answer_by_id(request.call_id, chain.from_iterable(others))
+                handed_over = answer is not MISSING
             call = recover_tool_call(model_id(model), request, answer)
+            if handed_over and call.kind is ToolKind.FUNCTION:
+                call.kind = ToolKind.HANDOFF
             later = (
                 index
                 for index, known in enumerate(calls)
