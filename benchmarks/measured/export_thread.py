@@ -32,7 +32,7 @@ def main(library: str, workload: str) -> None:
         threads.append(delivery)
         kept.extend(batch)
 
-    Delivery.deliver = keep  # type: ignore[method-assign]  # what waits is delivered below, in this thread
+    Delivery.deliver = keep  # type: ignore[assignment, method-assign]  # what waits is delivered below, in this thread
     workloads.prepare(library)
     _, flush = recorders.start(recorders.SPANREEL, library)
     call = workloads.LIBRARIES[library](workload)
