@@ -29,7 +29,7 @@ import spanreel
 from loopback import offline, serve
 from recording import recording
 from spanreel.otlp_file import FileExporter
-from spanreel.replay.verdict import Report
+from spanreel.replay.judging.verdict import Report
 from spanreel.session import Session
 from spanreel_collector.conversion.convert import convert_files
 from wire_server import completion

@@ -13,8 +13,8 @@ import spanreel
 from spanreel.model import Agent, Answer, Operation, Request, ToolKind
 from spanreel.point import HttpAnswer, HttpRequest, LiveRun, RunRequest, RunResult, ToolRequest
 from spanreel.protocols import openai_chat
-from spanreel.replay.player import SessionPlayer
-from spanreel.replay.verdict import Report, judge
+from spanreel.replay.judging.verdict import Report, judge
+from spanreel.replay.playing.player import SessionPlayer
 from spanreel.session import Session, read_session
 
 TOOL = {

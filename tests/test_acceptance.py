@@ -26,7 +26,7 @@ from golden.foreign import clerks
 from kinds import Kind, Scene, calls, record, script
 from loopback import offline
 from spanreel.errors import ReplayFailed, ReplayRefused
-from spanreel.replay.verdict import Report, Verdict
+from spanreel.replay.judging.verdict import Report, Verdict
 from spanreel.session import Session, ToolCall
 from test_foreign_replays import recorded as recorded_by
 from wire_server import completion

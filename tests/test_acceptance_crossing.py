@@ -20,7 +20,7 @@ from acceptance import case
 from kinds import Kind, Scene, calls, record, record_all, script
 from loopback import offline
 from spanreel import cli
-from spanreel.replay.verdict import Report, Verdict
+from spanreel.replay.judging.verdict import Report, Verdict
 from spanreel.session import Session, write_session
 from wire_server import completion
 

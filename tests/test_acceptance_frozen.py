@@ -19,7 +19,7 @@ import pytest
 import spanreel
 from acceptance import case
 from kinds import Kind, Scene, hand_written, play, record, script
-from spanreel.replay.verdict import Verdict
+from spanreel.replay.judging.verdict import Verdict
 from spanreel.session import read_session, write_session
 from wire_server import completion
 

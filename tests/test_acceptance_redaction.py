@@ -16,8 +16,8 @@ from kinds import Kind, Scene, calls, hand_written, record, script
 from spanreel.errors import ReplayRefused
 from spanreel.model import Fidelity
 from spanreel.redaction import make_policy
-from spanreel.replay.report import to_text
-from spanreel.replay.verdict import Report, Verdict
+from spanreel.replay.judging.report import to_text
+from spanreel.replay.judging.verdict import Report, Verdict
 from spanreel.session import Session, write_session
 from spanreel_collector.conversion.convert import convert_files
 from wire_server import completion

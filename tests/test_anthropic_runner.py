@@ -21,7 +21,7 @@ from recording import attribute, content, recording
 from spanreel import testing
 from spanreel.errors import ReplayStop
 from spanreel.otlp_file import FileExporter
-from spanreel.replay.verdict import Verdict
+from spanreel.replay.judging.verdict import Verdict
 from spanreel.session import Session
 from spanreel_collector.conversion.convert import convert_files
 

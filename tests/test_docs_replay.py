@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 from spanreel.cli import build_parser
-from spanreel.replay.change_files import read_changes
-from spanreel.replay.changes import Settings
+from spanreel.replay.changing.change_files import read_changes
+from spanreel.replay.changing.changes import Settings
 
 PAGE = (Path(__file__).parent.parent / "docs" / "replay.md").read_text()
 

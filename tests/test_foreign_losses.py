@@ -10,8 +10,8 @@ import pytest
 
 from conftest import cases
 from spanreel.model import Fidelity
-from spanreel.replay.matching import LiveTool, Match, Miss, Reason, match_tool
-from spanreel.replay.recording import Recording
+from spanreel.replay.matching.matching import LiveTool, Match, Miss, Reason, match_tool
+from spanreel.replay.matching.recording import Recording
 from spanreel.session import Session
 from spanreel_collector.conversion.convert import convert_files
 

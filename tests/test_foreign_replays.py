@@ -20,9 +20,9 @@ from golden.foreign import clerks
 from golden.foreign.make import RECORDERS, pairings
 from loopback import offline
 from spanreel.errors import ReplayRefused
-from spanreel.replay.report import to_text
-from spanreel.replay.runner import replay
-from spanreel.replay.verdict import Report, Verdict
+from spanreel.replay.judging.report import to_text
+from spanreel.replay.judging.verdict import Report, Verdict
+from spanreel.replay.running.runner import replay
 from spanreel.session import Session
 from spanreel_collector.conversion.convert import convert_files
 from spanreel_collector.sessions.eligibility import judge

@@ -22,7 +22,7 @@ from graphs import ASKED, TWO, agent, asks, chat, in_turn, line, thread
 from kinds import record
 from spanreel import testing
 from spanreel.cli import main
-from spanreel.replay.verdict import Report, Verdict
+from spanreel.replay.judging.verdict import Report, Verdict
 
 ran: list[str] = []
 

@@ -28,7 +28,7 @@ import spanreel
 from acceptance import case
 from kinds import Scene, calls, record, script
 from loopback import offline
-from spanreel.replay.verdict import Verdict
+from spanreel.replay.judging.verdict import Verdict
 from spanreel.session import Session
 from wire_server import completion
 

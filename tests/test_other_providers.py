@@ -16,8 +16,8 @@ from google import genai
 import spanreel
 from recording import attribute, recording
 from spanreel import testing
-from spanreel.replay.runner import replay
-from spanreel.replay.verdict import Verdict
+from spanreel.replay.judging.verdict import Verdict
+from spanreel.replay.running.runner import replay
 from spanreel_collector.conversion.convert import convert_files
 
 QUESTION = "What is the weather in Paris?"

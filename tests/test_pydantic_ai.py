@@ -39,7 +39,7 @@ from spanreel import testing
 from spanreel.binary import stand_in
 from spanreel.model import ErrorCategory, Status
 from spanreel.otlp_file import FileExporter
-from spanreel.replay.verdict import Report, Verdict
+from spanreel.replay.judging.verdict import Report, Verdict
 from spanreel.session import Session
 from spanreel_collector.conversion.convert import convert_files
 

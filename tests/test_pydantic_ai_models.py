@@ -19,7 +19,7 @@ from kinds import record
 from recording import attribute, content, recording
 from spanreel.model import Answer, Operation, Request, Status, Usage
 from spanreel.protocols import in_process
-from spanreel.replay.verdict import Verdict
+from spanreel.replay.judging.verdict import Verdict
 
 asked: list[str] = []
 

@@ -30,7 +30,7 @@ from recording import attribute, content, recording
 from spanreel import testing
 from spanreel.frameworks.pydantic_ai.tools import read_tool
 from spanreel.model import Status, ToolKind
-from spanreel.replay.verdict import Report, Verdict
+from spanreel.replay.judging.verdict import Report, Verdict
 from spanreel.session import Session
 
 ran: list[str] = []

@@ -20,7 +20,7 @@ import spanreel
 from replaying import Book, asks, text, told
 from spanreel import cli
 from spanreel.playing import active_players, current_player
-from spanreel.replay import batch
+from spanreel.replay.running import batch
 from spanreel.session import Session, write_session
 from spanreel.subcommand import INTERRUPTED
 from spanreel.testing.provider import Reply

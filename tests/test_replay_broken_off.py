@@ -14,8 +14,8 @@ import pytest
 import spanreel
 from kinds import record
 from loopback import offline, serve
-from spanreel.replay import answers
-from spanreel.replay.verdict import Report, Verdict
+from spanreel.replay.judging.verdict import Report, Verdict
+from spanreel.replay.matching import answers
 from wire_server import completion
 
 Body = Callable[[list[Any]], Awaitable[None]]

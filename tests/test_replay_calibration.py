@@ -12,7 +12,7 @@ import pytest
 import spanreel
 from replaying import Book, asks, text, told
 from spanreel import cli
-from spanreel.replay.change_files import read_changes
+from spanreel.replay.changing.change_files import read_changes
 from spanreel.session import write_session
 
 INSTRUCTIONS = ["Be brief."]

@@ -11,8 +11,8 @@ import pytest
 
 from replaying import TOOL, asks, text, told
 from spanreel.model import Operation, Request
-from spanreel.replay.canonical import NOTHING, Difference, canonical, canonical_arguments, first_difference
-from spanreel.replay.identity import identity
+from spanreel.replay.comparing.canonical import NOTHING, Difference, canonical, canonical_arguments, first_difference
+from spanreel.replay.comparing.identity import identity
 
 
 @dataclasses.dataclass

@@ -14,9 +14,9 @@ import spanreel
 from kinds import Kind, Scene, calls, hand_written, record, script
 from spanreel import testing
 from spanreel.errors import ReplayRefused
-from spanreel.replay.change_files import from_options, parse_changes, read_changes
-from spanreel.replay.changes import Changes, Override, apply
-from spanreel.replay.verdict import Report, Verdict
+from spanreel.replay.changing.change_files import from_options, parse_changes, read_changes
+from spanreel.replay.changing.changes import Changes, Override, apply
+from spanreel.replay.judging.verdict import Report, Verdict
 from spanreel.session import Session
 from wire_server import completion
 

@@ -17,8 +17,8 @@ from agents import Agent, Runner, function_tool
 import spanreel
 from spanreel import testing
 from spanreel.model import Request
-from spanreel.replay.runner import replay
-from spanreel.replay.verdict import Report, Verdict
+from spanreel.replay.judging.verdict import Report, Verdict
+from spanreel.replay.running.runner import replay
 from spanreel.session import Session
 from spanreel_collector.conversion.convert import convert_files
 

@@ -15,8 +15,8 @@ import pytest
 from replaying import Book, text
 from spanreel import cli
 from spanreel.errors import NotIntercepted, ReplayRefused
-from spanreel.replay.command import replay_command
-from spanreel.replay.options import Options
+from spanreel.replay.running.command import replay_command
+from spanreel.replay.running.options import Options
 from spanreel.session import write_session
 
 pytestmark = pytest.mark.slow

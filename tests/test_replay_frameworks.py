@@ -12,7 +12,7 @@ import pydantic
 import pytest
 
 from kinds import Kind, Scene, calls, play, record, script
-from spanreel.replay.verdict import Verdict
+from spanreel.replay.judging.verdict import Verdict
 from wire_server import completion
 
 pytestmark = pytest.mark.slow

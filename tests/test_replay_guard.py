@@ -26,9 +26,9 @@ import pytest
 
 from replaying import Book, pay, pay_in_child
 from spanreel.errors import ReplayStop
-from spanreel.replay import guard
-from spanreel.replay.runner import replay
-from spanreel.replay.verdict import Report, Verdict
+from spanreel.replay.guarding import guard
+from spanreel.replay.judging.verdict import Report, Verdict
+from spanreel.replay.running.runner import replay
 from spanreel.session import Session
 from spanreel.settings import REPLAY_REPORT
 
@@ -335,7 +335,7 @@ def test_a_tool_in_a_child_process_does_not_run_and_its_network_is_closed(server
         % server
         + "    try:\n        work()\n        print('ran')\n    except BaseException as error:\n        print(error)\n"
     )
-    with replay(recording(), check=False) as playing:
+    with replay(recording(), check=False):
         pay(1)
         path = os.pathsep.join([os.environ["PYTHONPATH"], *(path for path in sys.path if path)])
         environment = {"PYTHONPATH": path, "SPANREEL_REPLAY": "session.json"}

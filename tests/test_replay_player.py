@@ -20,10 +20,10 @@ from spanreel.errors import ReplayStop
 from spanreel.model import Error, ErrorCategory, Status
 from spanreel.point import RecordedError, ToolRequest, ToolResult
 from spanreel.protocols import openai_chat
-from spanreel.replay.placeholders import Placeholders
-from spanreel.replay.player import SessionPlayer
-from spanreel.replay.report import to_json, to_text
-from spanreel.replay.verdict import Verdict
+from spanreel.replay.comparing.placeholders import Placeholders
+from spanreel.replay.judging.report import to_json, to_text
+from spanreel.replay.judging.verdict import Verdict
+from spanreel.replay.playing.player import SessionPlayer
 
 
 def weather() -> Book:

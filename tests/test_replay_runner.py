@@ -18,9 +18,9 @@ import spanreel
 from replaying import Book, asks, text, told
 from spanreel.errors import NotIntercepted, ReplayFailed, ReplayRefused, ReplayStop
 from spanreel.playing import current_player
-from spanreel.replay.report import to_json, to_text, write_json
-from spanreel.replay.runner import replay
-from spanreel.replay.verdict import Verdict
+from spanreel.replay.judging.report import to_json, to_text, write_json
+from spanreel.replay.judging.verdict import Verdict
+from spanreel.replay.running.runner import replay
 from spanreel.session import Session, write_session
 from spanreel.wrapping import is_instrumented
 

@@ -10,7 +10,7 @@ from replaying import Book, Live, asks, quiet, text, told
 from spanreel.errors import ReplayStop
 from spanreel.model import Agent, Message, Status, ToolKind
 from spanreel.point import LiveRun, RunResult, ToolRequest
-from spanreel.replay.verdict import Verdict
+from spanreel.replay.judging.verdict import Verdict
 
 
 def reply(live: Live, run: LiveRun | None, said: str) -> str:

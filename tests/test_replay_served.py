@@ -13,7 +13,7 @@ import spanreel
 from conftest import ROOT
 from spanreel.cli import main
 from spanreel.errors import ReplayRefused
-from spanreel.replay.served import brought, fetch, post_report
+from spanreel.replay.running.served import brought, fetch, post_report
 from spanreel.session import read_session
 from spanreel.testing.provider import Reply
 from spanreel.testing.server import LoopbackServer

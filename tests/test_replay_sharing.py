@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from spanreel.replay.canonical import first_difference
-from spanreel.replay.leniencies import leniencies, outcome_leniencies
-from spanreel.replay.sharing import shared_fields, shared_messages, shared_outcome
+from spanreel.replay.comparing.canonical import first_difference
+from spanreel.replay.comparing.leniencies import leniencies, outcome_leniencies
+from spanreel.replay.comparing.sharing import shared_fields, shared_messages, shared_outcome
 
 
 def text(role: str, content: str, **more: Any) -> dict[str, Any]:

@@ -11,9 +11,9 @@ import pytest
 import spanreel
 from kinds import Kind, Scene, calls, hand_written, record, script
 from spanreel.errors import ReplayRefused
-from spanreel.replay.change_files import parse_changes
-from spanreel.replay.tool_policies import NormalForm, ToolPolicies, choose, normalised
-from spanreel.replay.verdict import Report, Verdict
+from spanreel.replay.changing.change_files import parse_changes
+from spanreel.replay.changing.tool_policies import NormalForm, ToolPolicies, choose, normalised
+from spanreel.replay.judging.verdict import Report, Verdict
 from spanreel.session import Session, write_session
 from wire_server import completion
 

@@ -11,8 +11,8 @@ import pytest
 
 import spanreel
 from kinds import Kind, Scene, play, record, script
-from spanreel.replay.value_map import ValueMap
-from spanreel.replay.verdict import Verdict
+from spanreel.replay.comparing.value_map import ValueMap
+from spanreel.replay.judging.verdict import Verdict
 from spanreel.session import Session
 from wire_server import completion
 

@@ -10,9 +10,9 @@ import pytest
 import spanreel
 from replaying import Book, text
 from spanreel.errors import ReplayFailed, ReplayRefused
-from spanreel.replay.change_files import parse_changes
-from spanreel.replay.changes import Changes
-from spanreel.replay.verdict import Report, Verdict
+from spanreel.replay.changing.change_files import parse_changes
+from spanreel.replay.changing.changes import Changes
+from spanreel.replay.judging.verdict import Report, Verdict
 
 DATED = {"at": ["/messages/0/parts/0/content"], "pattern": r"\d{4}-\d\d-\d\d"}
 

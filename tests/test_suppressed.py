@@ -12,8 +12,8 @@ from opentelemetry.context import _SUPPRESS_INSTRUMENTATION_KEY, set_value
 import spanreel
 from recording import attribute, recording
 from spanreel import testing
-from spanreel.replay.runner import replay
-from spanreel.replay.verdict import Verdict
+from spanreel.replay.judging.verdict import Verdict
+from spanreel.replay.running.runner import replay
 from spanreel_collector.conversion.convert import convert_files
 
 

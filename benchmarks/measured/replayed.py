@@ -126,8 +126,8 @@ BARE = client()
 def spanreel(sessions: int, rounds: int, jobs: int, folder: Path) -> dict[str, Any]:
     """Ours, as ``spanreel replay FOLDER --jobs N`` does it: with the guard, and a report of each."""
     ours = importlib.import_module("spanreel")
-    batch = importlib.import_module("spanreel.replay.batch")
-    options = importlib.import_module("spanreel.replay.options")
+    batch = importlib.import_module("spanreel.replay.running.batch")
+    options = importlib.import_module("spanreel.replay.running.options")
     documents = importlib.import_module("measured.recorded_sessions")
     tool, sdk = ours.tool()(look), client()
     module: Any = sys.modules["__main__"]

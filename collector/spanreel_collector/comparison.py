@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import islice, zip_longest
 
 from spanreel.model import Json
-from spanreel.replay.canonical import Difference, canonical, canonical_arguments, first_difference
-from spanreel.replay.events import Subject, contrast, told
-from spanreel.replay.identity import identity, message_of, output_identity, request_of
-from spanreel.replay.sharing import shared_fields, shared_outcome
+from spanreel.replay.comparing.canonical import Difference, canonical, canonical_arguments, first_difference
+from spanreel.replay.comparing.identity import identity, message_of, output_identity, request_of
+from spanreel.replay.comparing.sharing import shared_fields, shared_outcome
+from spanreel.replay.matching.events import Subject, contrast, told
 from spanreel.session import ModelCall, Run, Session, ToolCall
 
 MOST = 500

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 from spanreel.subcommand import OK, REFUSED, USAGE, Command, complain
 
 if TYPE_CHECKING:
-    from spanreel.replay.batch_summary import Outcome
-    from spanreel.replay.changes import Changes
-    from spanreel.replay.served import Brought
+    from spanreel.replay.changing.changes import Changes
+    from spanreel.replay.running.batch_summary import Outcome
+    from spanreel.replay.running.served import Brought
 
 
 def configure_replay(parser: argparse.ArgumentParser) -> None:
@@ -122,7 +122,7 @@ def replay_command(options: argparse.Namespace) -> int:
     import tempfile
     from pathlib import Path
 
-    from spanreel.replay.served import brought, post_report
+    from spanreel.replay.running.served import brought, post_report
 
     with brought(options.session) as here, tempfile.TemporaryDirectory(prefix="spanreel-") as folder:
         if not options.post_report:
@@ -145,8 +145,8 @@ def replay_command(options: argparse.Namespace) -> int:
 def _given_back(homes: Mapping[str, str], outcome: Outcome) -> str | None:
     """Give one report of several to the service; what went wrong."""
     from spanreel.errors import ReplayRefused
-    from spanreel.replay.report import written
-    from spanreel.replay.served import post_report
+    from spanreel.replay.judging.report import written
+    from spanreel.replay.running.served import post_report
 
     if outcome.report.get("session") is None:
         return None  # it could not be read, and the service has said so already
@@ -161,9 +161,9 @@ def replay_files(
     options: argparse.Namespace, here: Brought, give_back: Callable[[Outcome], str | None] | None = None
 ) -> int:
     """Replay sessions that are here, as files."""
-    from spanreel.replay import batch, command
-    from spanreel.replay.change_files import from_options
-    from spanreel.replay.options import Options
+    from spanreel.replay.changing.change_files import from_options
+    from spanreel.replay.running import batch, command
+    from spanreel.replay.running.options import Options
     from spanreel.session import split_address
 
     sources = here.sources
@@ -191,7 +191,7 @@ def replay_files(
     if options.plan:
         return print_plan(session, run, changes, options.serve_redacted)
     if options.calibrate:
-        from spanreel.replay.calibration import calibrate_command
+        from spanreel.replay.running.calibration import calibrate_command
 
         return calibrate_command(session, run, chosen)
     return command.replay_command(session, run, options.command, chosen)
@@ -200,7 +200,7 @@ def replay_files(
 def _complaints(options: argparse.Namespace, several: bool) -> Iterator[str]:
     """What is wrong with arguments taken together, the first being worth saying."""
     from spanreel.errors import ReplayRefused
-    from spanreel.replay.gate import checked_allow
+    from spanreel.replay.guarding.gate import checked_allow
 
     by_entry = bool(options.entry)
     if several and not by_entry:
@@ -231,8 +231,8 @@ def _complaints(options: argparse.Namespace, several: bool) -> Iterator[str]:
 
 def print_plan(source: str, selector: str | None, changes: Changes, serve_redacted: bool) -> int:
     """Say what a replay would do; the exit code is whether it would start."""
-    from spanreel.replay.planning import plan
-    from spanreel.replay.preflight import find_run, find_session
+    from spanreel.replay.running.planning import plan
+    from spanreel.replay.running.preflight import find_run, find_session
 
     session = find_session(source)
     planned = plan(session, find_run(session, selector), changes, serve_redacted=serve_redacted)

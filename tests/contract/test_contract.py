@@ -19,7 +19,7 @@ from contract.scenario import Ability, Scenario, Task
 from contract.trial import Seen, Trial, at_once, cancelled, opened_and_dropped, read
 from spanreel import testing
 from spanreel.model import Status
-from spanreel.replay.verdict import Verdict
+from spanreel.replay.judging.verdict import Verdict
 from spanreel.session import Run, Session
 from spanreel.wrapping import wrapped_targets
 

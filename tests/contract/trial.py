@@ -18,7 +18,7 @@ from typing import Any, get_type_hints
 import spanreel
 from contract.scenario import Ability, Scenario, Streaming, Task
 from spanreel import testing
-from spanreel.replay.verdict import Report
+from spanreel.replay.judging.verdict import Report
 from spanreel.session import Session
 from spanreel.settings import read_settings
 from spanreel_collector.conversion.convert import convert_files

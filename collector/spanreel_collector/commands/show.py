@@ -52,7 +52,7 @@ def _run(options: argparse.Namespace) -> int:
 def _served(url: str) -> list[Session]:
     """The session that a service keeps at this address."""
     # Who shows files need not wait for an HTTP client.
-    from spanreel.replay.served import fetch  # noqa: PLC0415 - as said
+    from spanreel.replay.running.served import fetch  # noqa: PLC0415 - as said
 
     return [read_session(fetch(url))]
 

@@ -9,11 +9,11 @@ from dataclasses import replace
 from spanreel.model import Answer, ModelRecord, Status
 from spanreel_collector.sessions.continuing import (
     asking,
+    asks_for_tools,
     chained,
     completed,
     goes_on_from,
     lacks_calls,
-    asks_for_tools,
     may_be_partial,
     with_calls,
 )

@@ -1,0 +1,1 @@
+"""What keeps a replayed process from the network and from other programs."""

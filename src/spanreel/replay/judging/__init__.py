@@ -1,0 +1,1 @@
+"""What a replay amounts to: its verdict, the reasons, and the report."""

@@ -1,0 +1,105 @@
+"""Runs that begin and end in a replay: which recorded one each is, what it is given, whether it came to the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from spanreel import conventions as names
+from spanreel.model import Fidelity, Json
+from spanreel.point import LiveRun, RunRequest, RunResult
+from spanreel.replay.comparing.canonical import canonical, first_difference
+from spanreel.replay.comparing.placeholders import Redact, redact_value
+from spanreel.replay.matching.casting import Role
+from spanreel.replay.matching.events import REWORDED, Event, Happening, Subject, contrast, told
+from spanreel.replay.matching.lanes import current_lane
+from spanreel.replay.matching.matching import Reason
+from spanreel.replay.matching.outcome import compare_form, compare_outcome, lenient_outcome
+from spanreel.replay.playing.play import Play
+from spanreel.session import Run
+from spanreel.snapshot import snapshot
+
+
+def begin_run(play: Play, run: LiveRun, request: RunRequest) -> Mapping[str, Json] | None:
+    """Find the recorded run that a run is; a root run gets its recorded arguments."""
+    play.check(run)
+    apart = run.parent is not None and play.is_apart(run.parent)
+    play.lanes[run.id] = current_lane()
+    role = play.casting.cast(run, play.as_recorded(_arguments(request)) if apart else None)
+    if role is None:
+        hint = play.casting.expected(run)
+        play.miss(run, Event(Happening.MISSED, Subject.RUN, run.path, run.agent.name, detail=hint))
+    play.ledger.tell(Event(Happening.RUN_STARTED, Subject.RUN, role.path, run.agent.name, recorded_id=role.recorded_id))
+    if run.parent is not None:
+        return None
+    try:
+        return play.models.arguments(role, _recorded_arguments(play, role, request))
+    except LookupError as missing:
+        play.ledger.refuse(str(missing))
+
+
+def end_run(play: Play, run: LiveRun, result: RunResult | None, error: BaseException | None) -> None:
+    """Compare a run's outcome, unless it was us who ended it."""
+    lives: list[RunResult | None] = [result]
+    if result is not None and play.placeholders.ways:
+        lives = [_placed(redact, result) for redact in play.placeholders.ways]
+    with play.ledger.lock:
+        role = play.casting.end(run)
+        if role is None or role.run is None or play.ledger.stop_of(play.casting.root(run)):
+            return
+        play.ledger.tell(_ended(play, run, role, lives, error))
+
+
+def _ended(play: Play, run: LiveRun, role: Role, lives: list[RunResult | None], error: BaseException | None) -> Event:
+    """The event of a run's end; ``lives`` are its outcome by each way of placing placeholders."""
+    assert role.run is not None
+    see = play.ids.translated if play.ids is not None else lambda value: value
+    compared = [compare_outcome(play.session, role.run, live, error, see) for live in lives]
+    difference, uncompared = next((one for one in compared if one[0] is None), compared[0])
+    ended = Event(Happening.RUN_ENDED, Subject.RUN, role.path, run.agent.name, recorded_id=role.run.id)
+    if difference is not None and play.known is not None:
+        blurred = play.placeholders.blurred
+        if compare_outcome(play.session, role.run, lives[-1], error, blurred)[0] is None:
+            return replace(ended, reason=Reason.KEYLESS.value, uncompared=("outcome",))
+    if difference is not None and play.casting.root(run) in play.models.live:
+        words = told(difference) or {}
+        difference = compare_form(play.session, role.run, lives[0], error)[0]
+        if difference is None:
+            said = f"the outcome of {role.path} is worded differently: {contrast(words)}"
+            ended = replace(ended, reason=REWORDED, detail=said)
+    is_same = difference is None and ended.reason is None and error is None and not uncompared
+    lenient = lenient_outcome(play.session, role.run, lives[0]) if is_same else ()
+    return replace(ended, difference=told(difference), uncompared=uncompared, lenient=lenient)
+
+
+def _placed(redact: Redact, result: RunResult) -> RunResult:
+    output = redact_value(redact, names.OUTPUT_MESSAGES, list(result.output))
+    value = redact_value(redact, names.RUN_RESULT, snapshot(result.value).value)
+    return RunResult(tuple(output) if isinstance(output, list) else (), value, result.status)
+
+
+def _recorded_arguments(play: Play, role: Role, request: RunRequest) -> Mapping[str, Json] | None:
+    entrypoint = role.run.entrypoint if role.run is not None else None
+    if role.run is None or entrypoint is None or entrypoint.arguments is None:
+        return None
+    if role.run.fidelity.get("arguments", Fidelity.WHOLE) is not Fidelity.WHOLE:
+        return None
+    _note_changes(play, role.run, request, entrypoint.arguments)
+    return entrypoint.arguments
+
+
+def _note_changes(play: Play, run: Run, request: RunRequest, recorded: Mapping[str, Json]) -> None:
+    if run.agent.name not in (None, request.agent.name):
+        play.ledger.note(f"the agent of {run.path} was recorded as {run.agent.name!r}, now {request.agent.name!r}")
+    given = _arguments(request)
+    live = {name: given[name] for name in recorded if name in given}
+    found = first_difference(canonical(recorded), play.as_recorded(live)) if live else None
+    if found is not None:
+        said = contrast(told(found) or {})
+        play.ledger.note(f"{run.path} was given the recorded input, not the caller's: {found.pointer}: {said}")
+
+
+def _arguments(request: RunRequest) -> dict[str, Any]:
+    given: Any = request.arguments() if callable(request.arguments) else request.arguments
+    return dict(given)
