@@ -12,10 +12,9 @@ from spanreel.model import Operation
 from spanreel.point import ModelProtocol, Piece
 from spanreel.protocols import recognise
 
-FILES = (
-    *("openai_chat", "openai_responses", "azure_chat", "groq_chat", "mistral_chat"),
-    *("gemini", "ollama_chat", "cohere_v2_chat"),
-)
+OPENAI_FILES = ("openai_chat", "openai_responses", "azure_chat", "groq_chat", "mistral_chat")
+"""What OpenAI's SDK reads."""
+FILES = (*OPENAI_FILES, "gemini", "ollama_chat", "cohere_v2_chat")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,12 @@ import openai
 import pydantic
 import pytest
 
-from exchange_cases import FILES, Exchange, exchanges, pieces_of
+from exchange_cases import OPENAI_FILES, Exchange, exchanges, pieces_of
 from spanreel.model import Answer
 
 pytestmark = pytest.mark.slow
 
-every_file = pytest.mark.parametrize("file", FILES)
+every_file = pytest.mark.parametrize("file", OPENAI_FILES)
 
 
 @every_file
