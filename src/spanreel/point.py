@@ -5,7 +5,6 @@ Frameworks, clients and protocols are tables of these; they import this module a
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -43,6 +42,8 @@ class BrokenOff:
 
     async def wait(self) -> NoReturn:
         """Wait to be cancelled."""
+        import asyncio  # noqa: PLC0415 - who waits has it already; who only reads protocols need not
+
         await asyncio.sleep(self.seconds)
         self.give_up()
 

@@ -94,12 +94,12 @@ def asking(record: ModelRecord, *, in_history: bool = True) -> dict[str, Message
 
 def lacks_calls(record: ModelRecord) -> bool:
     """Whether a call's history answers more tool calls than it has."""
-    said = record.request.messages
-    return sum(_count(one, "tool_call") for one in said) < sum(_count(one, "tool_call_response") for one in said)
+    kinds = [part.get("type") for message in record.request.messages for part in message.get("parts", ())]
+    return kinds.count("tool_call") < kinds.count("tool_call_response")
 
 
 def _count(message: Message, kind: str) -> int:
-    return sum(part.get("type") == kind for part in message.get("parts", ()))
+    return [part.get("type") for part in message.get("parts", ())].count(kind)
 
 
 def _ids(messages: Iterable[Message], kind: str) -> list[str]:
