@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import grpc  # type: ignore[import-untyped]  # it ships no types
@@ -100,17 +101,17 @@ def test_who_goes_before_their_request_is_whole_is_not_awaited(door: Doors) -> N
 
 def test_of_too_many_connections_the_longest_idle_makes_room(door: Doors) -> None:
     whole = HEAD + b"content-length: 0\r\n\r\n"
-    idle = [connect(door, whole) for _ in range(Impatient.most)]
-    for connection in idle:
-        assert connection.recv(1000).startswith(b"HTTP/1.1 200")
-    idle[0].sendall(whole)
-    assert idle[0].recv(1000).startswith(b"HTTP/1.1 200")
-    assert door.post(ONE).status_code == 200
-    assert is_ended(idle[1])
-    idle[0].sendall(whole)
-    assert idle[0].recv(1000).startswith(b"HTTP/1.1 200")
-    for connection in idle:
-        connection.close()
+    with ExitStack() as held:
+        idle = []
+        for _ in range(Impatient.most):  # one after the other: which is idle longest is sure then
+            idle.append(held.enter_context(connect(door, whole)))
+            assert idle[-1].recv(1000).startswith(b"HTTP/1.1 200")
+        idle[0].sendall(whole)
+        assert idle[0].recv(1000).startswith(b"HTTP/1.1 200")
+        assert door.post(ONE).status_code == 200
+        assert is_ended(idle[1])
+        idle[0].sendall(whole)
+        assert idle[0].recv(1000).startswith(b"HTTP/1.1 200")
 
 
 def test_of_connections_that_all_work_none_is_ended_for_another(tmp_path: Path) -> None:
