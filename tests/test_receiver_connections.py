@@ -104,6 +104,7 @@ def test_of_too_many_connections_the_longest_idle_makes_room(door: Doors) -> Non
     with ExitStack() as held:
         idle = []
         for _ in range(Impatient.most):  # one after the other: which is idle longest is sure then
+            time.sleep(0.02)  # the loop's clock may count in milliseconds
             idle.append(held.enter_context(connect(door, whole)))
             assert idle[-1].recv(1000).startswith(b"HTTP/1.1 200")
         idle[0].sendall(whole)
