@@ -13,6 +13,8 @@ from otlp_lines import GENAI, Span, agent, attribute_list, chat, request, said
 from spanreel import conventions as names
 from spanreel_collector.stores.records import Filter
 
+pytestmark = pytest.mark.slow
+
 HI = [said("user", "Weather?")]
 HO = said("assistant", "Sunny.")
 MORE = [*HI, HO, said("user", "And there?")]

@@ -20,6 +20,8 @@ from spanreel.replay.judging.verdict import Verdict
 from spanreel.replay.running.runner import replay
 from spanreel_collector.conversion.convert import convert_files
 
+pytestmark = pytest.mark.slow
+
 QUESTION = "What is the weather in Paris?"
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 LOOKED_UP: list[str] = []

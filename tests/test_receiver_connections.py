@@ -18,6 +18,8 @@ from spanreel_collector.access import Access
 from spanreel_collector.rates import Rates, TooOften
 from spanreel_collector.receiver.connections import BoundedConnections, bounded_connections
 
+pytestmark = pytest.mark.slow
+
 ONE = request(span(1))
 HEAD = b"POST /v1/traces HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-protobuf\r\n"
 
