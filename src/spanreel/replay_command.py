@@ -168,7 +168,7 @@ def replay_files(
 
     sources = here.sources
     several = batch.is_batch(sources, options.jobs) or options.resume
-    for complaint in _complaints(options, several):
+    if complaint := next(_complaints(options, several), None):
         return complain(complaint, USAGE)
     changes = from_options(vars(options))
     chosen = Options(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -69,7 +69,7 @@ def with_calls(record: ModelRecord, asked: Mapping[str, Message]) -> ModelRecord
     whole: list[Message] = []
     unanswered = 0  # calls that the history does have, under whatever ids
     for message in record.request.messages:
-        named = _ids((message,), "tool_call_response")
+        named = _ids(message, "tool_call_response")
         answer = next((asked[identity] for identity in named if identity in asked), None)
         if answer is not None and unanswered < len(named):
             words = [part for part in answer["parts"] if part.get("type") != "tool_call"]
@@ -89,7 +89,7 @@ def asking(record: ModelRecord, *, in_history: bool = True) -> dict[str, Message
     """What the model said to ask for tools, by the ids of the calls: as far as the call's history and answer tell."""
     answer = record.answer.messages[:1] if record.answer else ()
     told = (*record.request.messages, *answer) if in_history else answer
-    return {identity: one for one in told for identity in _ids((one,), "tool_call")}
+    return {identity: one for one in told for identity in _ids(one, "tool_call")}
 
 
 def lacks_calls(record: ModelRecord) -> bool:
@@ -102,6 +102,6 @@ def _count(message: Message, kind: str) -> int:
     return [part.get("type") for part in message.get("parts", ())].count(kind)
 
 
-def _ids(messages: Iterable[Message], kind: str) -> list[str]:
-    parts = [part for message in messages for part in message.get("parts", ()) if part.get("type") == kind]
+def _ids(message: Message, kind: str) -> list[str]:
+    parts = [part for part in message.get("parts", ()) if part.get("type") == kind]
     return [part["id"] for part in parts if isinstance(part.get("id"), str) and part["id"]]

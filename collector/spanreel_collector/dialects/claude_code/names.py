@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from typing import Any
 
 from spanreel_collector.dialects import values
+from spanreel_collector.dialects.content import event_spans
 from spanreel_collector.span import RawLog, RawSpan
 
 BODY = "claude_code."
@@ -42,4 +42,4 @@ def text_of(attributes: Mapping[str, Any], key: str) -> str:
 
 def digest(*texts: str) -> str:
     """An id made of these texts."""
-    return hashlib.sha256("\x1f".join(("claude-code", *texts)).encode("utf-8", "replace")).hexdigest()
+    return event_spans.digest("claude-code", *texts)

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from spanreel_collector.dialects import values
 from spanreel_collector.dialects.claude_code.names import BODY, CALLS, SUBAGENT, digest, event_name, kind_of, text_of
+from spanreel_collector.dialects.content.event_spans import span_of
 from spanreel_collector.span import RawLog, RawSpan
 
 _TASKS = ("Task", "Agent")
@@ -45,20 +45,9 @@ def _tool_ends(inside: list[RawLog]) -> list[RawLog]:
 
 
 def _span(log: RawLog, parent: str | None, attributes: Mapping[str, Any]) -> RawSpan:
-    milliseconds = values.integer(log.attributes, "duration_ms") or 0
-    identity = digest(log.trace_id or "", event_name(log), str(log.attributes.get("event.sequence")), str(log.time))
-    return RawSpan(
-        trace_id=log.trace_id or "",
-        span_id=identity[:16],
-        parent_id=parent,
-        name=f"{BODY}{attributes['span.type']}",
-        kind=1,
-        start=max(0, log.time - milliseconds * 1_000_000),
-        end=log.time,
-        attributes=attributes,
-        origin=log.origin,
-        place=log.place,
-    )
+    trace = log.trace_id or ""
+    identity = digest(trace, event_name(log), str(log.attributes.get("event.sequence")), str(log.time))
+    return span_of(log, (trace, identity[:16], parent), f"{BODY}{attributes['span.type']}", attributes)
 
 
 def _common(log: RawLog) -> dict[str, Any]:

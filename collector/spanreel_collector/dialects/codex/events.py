@@ -12,6 +12,7 @@ from typing import Any
 
 from spanreel_collector.dialects import values
 from spanreel_collector.dialects.codex.names import ASKED, KIND, conversation, digest, event_name, is_ours, is_refused
+from spanreel_collector.dialects.content.event_spans import span_of
 from spanreel_collector.span import RawLog, RawSpan
 
 _REQUESTS = ("api_request", "websocket_request")
@@ -152,19 +153,8 @@ def _spans(run: _Run, facts: Mapping[str, Any]) -> Iterator[RawSpan]:
 
 
 def _span(log: RawLog, identity: str, parent: str | None, attributes: Mapping[str, Any]) -> RawSpan:
-    milliseconds = values.integer(log.attributes, "duration_ms") or 0
-    return RawSpan(
-        trace_id=_trace(str(attributes["conversation.id"])),
-        span_id=identity,
-        parent_id=parent,
-        name=f"codex.{attributes[KIND]}",
-        kind=1,
-        start=max(0, log.time - milliseconds * 1_000_000),
-        end=log.time,
-        attributes=attributes,
-        origin=log.origin,
-        place=log.place,
-    )
+    ids = (_trace(str(attributes["conversation.id"])), identity, parent)
+    return span_of(log, ids, f"codex.{attributes[KIND]}", attributes)
 
 
 # -- spans of their own ----------------------------------------------------------------------------------------------

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any, Final
 
 from spanreel.model import Json
 from spanreel_collector.dialects import values
+from spanreel_collector.dialects.content import event_spans
 from spanreel_collector.span import Attributes, Origin, RawLog
 
 KIND: Final = "spanreel.codex.kind"
@@ -47,4 +47,4 @@ def says(value: Json, word: str) -> bool:
 
 def digest(*texts: Any) -> str:
     """An id made of these."""
-    return hashlib.sha256("\x1f".join(("codex", *map(str, texts))).encode("utf-8", "replace")).hexdigest()
+    return event_spans.digest("codex", *texts)

@@ -12,9 +12,9 @@ from spanreel.protocols.cohere.answers import read_body, write_body, write_failu
 from spanreel.protocols.cohere.messages import read_message, write_messages
 from spanreel.protocols.cohere.stream import join, split
 from spanreel.protocols.function_tools import read_tool, write_tool
+from spanreel.protocols.message_lists import recalling, write_conversation
 from spanreel.protocols.openai_errors import read_error, write_error
-from spanreel.protocols.recalling import Recalling
-from spanreel.protocols.residue import objects, overlay, parse_object, residue, same, unexpected, write_json
+from spanreel.protocols.residue import objects, overlay, parse_object, residue, unexpected, write_json
 from spanreel.protocols.sse import STREAM_TYPE
 
 __all__ = [
@@ -67,10 +67,7 @@ def read_request(body: bytes, operation: Operation) -> Request:
     return replace(request, provider_fields=residue(wire, _write(request, known)))
 
 
-_recall_message: Final = Recalling(
-    lambda entry: read_message(entry, f"{NAME} request: a message"),
-    lambda entry, message: same(write_messages(message), [entry]),
-)
+_recall_message: Final = recalling(read_message, write_messages, NAME)
 
 
 def write_request(request: Request) -> bytes:
@@ -93,7 +90,7 @@ def write_response(answer: Answer) -> bytes:
 def _write(request: Request, known: Mapping[str, Json] = MappingProxyType({})) -> dict[str, Json]:
     """The request as JSON; ``known`` are its messages where it is known how they are written."""
     wire: dict[str, Json] = {} if request.model is None else {"model": request.model}
-    wire["messages"] = known["messages"] if "messages" in known else _write_messages(request)
+    wire["messages"] = known["messages"] if "messages" in known else write_conversation(request, write_messages)
     if request.tools:
         wire["tools"] = [write_tool(tool) for tool in request.tools]
     wire |= {field: request.settings[setting] for setting, field in _SETTINGS.items() if setting in request.settings}
@@ -102,8 +99,3 @@ def _write(request: Request, known: Mapping[str, Json] = MappingProxyType({})) -
     # What was kept must not beat what has been put in since.
     carried = {"stream": request.stream, "tools": request.tools}
     return overlay(wire, {key: value for key, value in request.provider_fields.items() if not carried.get(key)})
-
-
-def _write_messages(request: Request) -> list[Json]:
-    system = [{"role": "system", "parts": list(request.instructions)}] if request.instructions else []
-    return [entry for message in (*system, *request.messages) for entry in write_messages(message)]

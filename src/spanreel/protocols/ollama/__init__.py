@@ -9,11 +9,11 @@ from typing import Final
 
 from spanreel.model import Answer, Json, Operation, Request
 from spanreel.protocols.function_tools import read_tool, write_tool
+from spanreel.protocols.message_lists import recalling, write_conversation
 from spanreel.protocols.ollama.messages import read_body, read_message, write_body, write_failure, write_messages
 from spanreel.protocols.ollama.stream import join, split
 from spanreel.protocols.openai_errors import read_error, write_error
-from spanreel.protocols.recalling import Recalling
-from spanreel.protocols.residue import objects, overlay, parse_object, residue, same, unexpected, write_json
+from spanreel.protocols.residue import objects, overlay, parse_object, residue, unexpected, write_json
 
 __all__ = [
     "NAME",
@@ -68,10 +68,7 @@ def read_request(body: bytes, operation: Operation) -> Request:
     return replace(request, provider_fields=residue(wire, _write(request, known)))
 
 
-_recall_message: Final = Recalling(
-    lambda entry: read_message(entry, f"{NAME} request: a message"),
-    lambda entry, message: same(write_messages(message), [entry]),
-)
+_recall_message: Final = recalling(read_message, write_messages, NAME)
 
 
 def write_request(request: Request) -> bytes:
@@ -94,7 +91,7 @@ def write_response(answer: Answer) -> bytes:
 def _write(request: Request, known: Mapping[str, Json] = MappingProxyType({})) -> dict[str, Json]:
     """The request as JSON; ``known`` are its messages where it is known how they are written."""
     wire: dict[str, Json] = {} if request.model is None else {"model": request.model}
-    wire["messages"] = known["messages"] if "messages" in known else _write_messages(request)
+    wire["messages"] = known["messages"] if "messages" in known else write_conversation(request, write_messages)
     if request.tools:
         wire["tools"] = [write_tool(tool) for tool in request.tools]
     options = {field: request.settings[setting] for setting, field in _OPTIONS.items() if setting in request.settings}
@@ -105,8 +102,3 @@ def _write(request: Request, known: Mapping[str, Json] = MappingProxyType({})) -
     # What was kept must not beat what has been put in since.
     rest = {key: value for key, value in request.provider_fields.items() if not (key == "tools" and request.tools)}
     return overlay(wire, rest)
-
-
-def _write_messages(request: Request) -> list[Json]:
-    system = [{"role": "system", "parts": list(request.instructions)}] if request.instructions else []
-    return [entry for message in (*system, *request.messages) for entry in write_messages(message)]

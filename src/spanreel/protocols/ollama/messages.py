@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from spanreel.media_types import media_type
 from spanreel.model import Answer, Error, Json, Message, Usage
+from spanreel.protocols.message_lists import write_apart
 from spanreel.protocols.openai_errors import describe_error
 from spanreel.protocols.residue import keep, kept, overlay, residue, unexpected
 
@@ -32,13 +33,7 @@ def read_message(wire: Json, place: str) -> Message:
 
 def write_messages(message: Message) -> list[dict[str, Json]]:
     """Write one message: as several where it holds several answers of tools, which are a message each here."""
-    parts = [part for part in message.get("parts") or [] if isinstance(part, dict)]
-    answers = [part for part in parts if part.get("type") == "tool_call_response"]
-    rest = [part for part in parts if part.get("type") != "tool_call_response"]
-    written = [_write_tool_answer(part, message) for part in answers]
-    if rest or not written:
-        written.append(write_message(message, rest))
-    return written
+    return write_apart(message, _write_tool_answer, write_message)
 
 
 def write_message(message: Message, parts: list[dict[str, Json]]) -> dict[str, Json]:

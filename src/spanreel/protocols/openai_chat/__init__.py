@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from spanreel.model import Answer, Json, Operation, Request
 from spanreel.protocols.function_tools import read_tool, write_tool
+from spanreel.protocols.message_lists import recalling, write_conversation
 from spanreel.protocols.openai_chat import messages
 from spanreel.protocols.openai_chat.answers import read_body, write_body
 from spanreel.protocols.openai_chat.stream import join, split
@@ -82,10 +83,7 @@ def read_request(body: bytes, operation: Operation) -> Request:
     return replace(request, provider_fields={**request.provider_fields, **rest})
 
 
-_recall_message: Final = Recalling(
-    lambda entry: messages.read_message(entry, f"{NAME} request: a message"),
-    lambda entry, message: same(messages.write_messages(message), [entry]),
-)
+_recall_message: Final = recalling(messages.read_message, messages.write_messages, NAME)
 _recall_tool: Final = Recalling(read_tool, lambda entry, tool: same(write_tool(tool), entry))
 
 
@@ -133,7 +131,9 @@ def _write(request: Request, known: Mapping[str, list[Json]] = MappingProxyType(
     wire: dict[str, Json] = {}
     if request.model is not None:
         wire["model"] = request.model
-    wire["messages"] = known["messages"] if "messages" in known else _write_messages(request)
+    wire["messages"] = (
+        known["messages"] if "messages" in known else write_conversation(request, messages.write_messages)
+    )
     legacy = [tool for tool in request.tools if _is_legacy(tool)]
     tools = [tool for tool in request.tools if not _is_legacy(tool)]
     if tools:
@@ -146,11 +146,6 @@ def _write(request: Request, known: Mapping[str, list[Json]] = MappingProxyType(
     # What was kept must not beat what has been put in since.
     carried = {"stream": request.stream, "tools": bool(tools), "functions": bool(legacy)}
     return overlay(wire, {key: value for key, value in request.provider_fields.items() if not carried.get(key)})
-
-
-def _write_messages(request: Request) -> list[Json]:
-    system = [{"role": "system", "parts": list(request.instructions)}] if request.instructions else []
-    return [entry for message in (*system, *request.messages) for entry in messages.write_messages(message)]
 
 
 def _write_settings(request: Request) -> dict[str, Json]:

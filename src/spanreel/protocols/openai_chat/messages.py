@@ -8,6 +8,7 @@ from typing import Any, Final
 from spanreel.model import Json, Message, ToolDefinition
 from spanreel.protocols.function_tools import read_function, write_function
 from spanreel.protocols.media import read_audio, read_own, read_url, write_audio, write_own, write_url
+from spanreel.protocols.message_lists import write_apart
 from spanreel.protocols.residue import EXACT, keep, kept, overlay, read_arguments, residue, unexpected, write_arguments
 
 FORM: Final = "$form"
@@ -47,13 +48,7 @@ def read_message(wire: Json, place: str) -> Message:
 
 def write_messages(message: Message) -> list[dict[str, Json]]:
     """Write one message: as several where it holds several answers of tools, which are a message each here."""
-    parts = [part for part in message.get("parts") or [] if isinstance(part, dict)]
-    answers = [part for part in parts if part.get("type") == "tool_call_response"]
-    rest = [part for part in parts if part.get("type") != "tool_call_response"]
-    written = [_write_tool_response(part, message) for part in answers]
-    if rest or not written:
-        written.append(_write_message(message, rest))
-    return written
+    return write_apart(message, _write_tool_response, _write_message)
 
 
 def read_answer(wire: Mapping[str, Json]) -> Message:

@@ -20,8 +20,24 @@ LOST = (Fidelity.TRUNCATED, Fidelity.ABSENT)
 """Of what has come to us so, too little is left to compare or to serve."""
 
 
+class _Timed:
+    """When a recorded call was."""
+
+    call: ModelCall | ToolCall
+
+    @cached_property
+    def started(self) -> Instant | None:
+        """When it started."""
+        return instant(self.call.started_at)
+
+    @cached_property
+    def ended(self) -> Instant | None:
+        """When it ended, its last attempt included."""
+        return instant(self.call.ended_at)
+
+
 @dataclass(eq=False)
-class ModelSlot:
+class ModelSlot(_Timed):
     """A recorded model call. ``number`` counts from 1 in its scope; ``served`` of its attempts have been asked for.
 
     ``covered``: it happened inside a tool call that was served, and so is not asked for.
@@ -35,16 +51,6 @@ class ModelSlot:
     served: int = 0
     spent: bool = False
     covered: bool = False
-
-    @cached_property
-    def started(self) -> Instant | None:
-        """When it started."""
-        return instant(self.call.started_at)
-
-    @cached_property
-    def ended(self) -> Instant | None:
-        """When it ended, its last attempt included."""
-        return instant(self.call.ended_at)
 
     @property
     def attempts(self) -> int:
@@ -98,7 +104,7 @@ class ModelSlot:
 
 
 @dataclass(eq=False)
-class ToolSlot:
+class ToolSlot(_Timed):
     """A recorded tool call; ``number`` and ``covered`` as for model calls. ``ours``: recorded, or redacted, by us."""
 
     run: Run
@@ -110,16 +116,6 @@ class ToolSlot:
     covered: bool = False
     read: tuple[Json, Json, str] | None = None
     """The schema that the arguments were last read by, and what they are by it."""
-
-    @cached_property
-    def started(self) -> Instant | None:
-        """When it started."""
-        return instant(self.call.started_at)
-
-    @cached_property
-    def ended(self) -> Instant | None:
-        """When it ended."""
-        return instant(self.call.ended_at)
 
     @cached_property
     def lossy(self) -> bool:
