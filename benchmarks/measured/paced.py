@@ -50,7 +50,9 @@ def main() -> None:
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     spanreel.instrument(tracer_provider=provider)
     said = testing.answer(" ".join(f"number {number}" for number in range(40)), hold=HOLD)
-    with testing.ScriptedProvider([said]) as model:
+    with testing.ScriptedProvider([said, said]) as model:
+        listen(model.base_url)  # what the client loads for its first stream would be taken for a part of a gap
+        exporter.clear()
         recorded = gaps(listen(model.base_url))
         spanreel.uninstrument()
         with tempfile.TemporaryDirectory() as folder:
