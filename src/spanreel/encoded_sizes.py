@@ -8,6 +8,7 @@ from typing import Any, Final
 from opentelemetry.sdk.trace import ReadableSpan
 
 from spanreel.bounds import size_of
+from spanreel.otlp_bytes import WrittenSpan
 
 SPAN_OVERHEAD: Final = 256
 ATTRIBUTE_OVERHEAD: Final = 24
@@ -18,7 +19,8 @@ _PLAIN: Final = frozenset({int, float, bool})
 def encoded_size(span: ReadableSpan) -> int:
     """At least the bytes that the span takes in an OTLP request."""
     size = SPAN_OVERHEAD + size_of(span.name) + size_of(span.status.description or "")
-    size += attributes_size(span.attributes)
+    written = span.written if type(span) is WrittenSpan else None
+    size += attributes_size(span.attributes) if written is None else sum(map(len, written))
     size += sum(64 + size_of(event.name) + attributes_size(event.attributes) for event in span.events)
     return size + sum(64 + attributes_size(link.attributes) for link in span.links)
 

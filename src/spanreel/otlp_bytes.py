@@ -16,7 +16,7 @@ from opentelemetry.sdk.trace import Event, ReadableSpan
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Link, SpanContext, SpanKind, Status
 
-_SHORT: Final = 64
+SHORT: Final = 64
 """Characters of texts that are few, and come again and again."""
 _FEW: Final = 4096
 """Numbers below are few: indices, statuses, counts of tokens."""
@@ -29,12 +29,18 @@ _KINDS: Final = {
 }
 _TIME: Final = struct.Struct("<BQ")
 _DOUBLE: Final = struct.Struct("<Bd")
+_SPAN_ATTRIBUTE: Final = 0x4A
 _REMOTE_KNOWN: Final = 0x100
 _IS_REMOTE: Final = 0x200
 
-
 Pieces = list[bytes]
 """What is joined once, at the end, so that long texts are not copied at every level."""
+
+
+class WrittenSpan(ReadableSpan):
+    """A span whose attributes are written already, where ``written`` is not None."""
+
+    written: Pieces | None = None
 
 
 def encode(spans: Iterable[ReadableSpan]) -> bytes:
@@ -76,7 +82,8 @@ def _span(span: ReadableSpan) -> Pieces:
     if parent is not None:
         parts += (b"\x22\x08", parent.span_id.to_bytes(8, "big"))
     parts += (_text(0x2A, span.name), _KINDS[span.kind], _time(0x39, span.start_time), _time(0x41, span.end_time))
-    parts += _attributes(0x4A, span.attributes)
+    written = span.written if type(span) is WrittenSpan else None
+    parts += _attributes(_SPAN_ATTRIBUTE, span.attributes) if written is None else written
     if span.dropped_attributes:
         parts.append(_number(b"\x50", span.dropped_attributes))
     parts += [_field(0x5A, _event(event)) for event in span.events]
@@ -116,16 +123,28 @@ def _joined(tag: int, attributes: Mapping[str, Any] | None) -> bytes:
     return b"".join(_attributes(tag, attributes))
 
 
+def write_attribute(name: str, value: Any) -> Pieces:
+    """An attribute of a span."""
+    if isinstance(value, str):
+        return _text_attribute(_SPAN_ATTRIBUTE, name, value)
+    data = _value(value)
+    return [_pair_head(_SPAN_ATTRIBUTE, name, len(data)), data]
+
+
+def _text_attribute(tag: int, name: str, text: str) -> Pieces:
+    data = text.encode()
+    around = b"\x0a" + _varint(len(data))
+    return [_pair_head(tag, name, len(around) + len(data)), around, data]
+
+
 def _attributes(tag: int, attributes: Mapping[str, Any] | None) -> Pieces:
     pieces: Pieces = []
     for name, value in (attributes or {}).items():
         kind = type(value)
-        if kind is str and len(value) < _SHORT:
+        if kind is str and len(value) < SHORT:
             pieces.append(_known(tag, name, value))
         elif isinstance(value, str):
-            data = value.encode()
-            around = b"\x0a" + _varint(len(data))
-            pieces += (_pair_head(tag, name, len(around) + len(data)), around, data)
+            pieces += _text_attribute(tag, name, value)
         elif kind is bool or (kind is int and 0 <= value < _FEW):
             pieces.append(_known(tag, name, value))
         else:

@@ -25,6 +25,7 @@ from spanreel.fidelity import OWN_MARKS, mark
 from spanreel.metadata import event_name, only_known, only_metadata, only_process
 from spanreel.model import Fidelity
 from spanreel.offloading import Offload
+from spanreel.otlp_bytes import Pieces, WrittenSpan
 from spanreel.redaction import Policy, header, policy_of, redact_attributes
 from spanreel.safe_texts import (
     EVENT_BYTES,
@@ -58,11 +59,24 @@ def finish(
     offload: Offload | None = None,
 ) -> dict[str, AttributeValue]:
     """A span's attributes as they may leave: redacted, bounded; ``spanreel.fidelity`` says both. Never raises."""
-    policy = policy or policy_of(settings)
+    return _finish(attributes, Terms(settings, policy or policy_of(settings), offload))[0]
+
+
+def _finish(attributes: Mapping[str, AttributeValue], terms: Terms) -> tuple[dict[str, AttributeValue], Pieces | None]:
+    """`finish`, and the attributes as they are written in a request where that is known."""
+    settings, policy, offload = terms.settings, terms.policy, terms.offload
     leaving = attributes if settings.content else only_metadata(attributes)
-    known, size = unchanged(leaving, settings, policy, offload)
-    if len(known) == len(leaving) and size <= settings.max_span_bytes:
-        return known
+    found = unchanged(leaving, settings, policy, offload)
+    if len(found.attributes) == len(leaving) and found.size <= settings.max_span_bytes:
+        return found.attributes, found.written
+    return _change(leaving, found.attributes, terms), None
+
+
+def _change(
+    leaving: Mapping[str, AttributeValue], known: Mapping[str, AttributeValue], terms: Terms
+) -> dict[str, AttributeValue]:
+    """The long way of `finish`; ``known`` are the attributes that need not go it."""
+    settings, policy, offload = terms.settings, terms.policy, terms.offload
     others = {name: value for name, value in leaving.items() if name not in known}
     plain, replaced, unread = attributes_without_binary(others, offload.keep_binary if offload is not None else None)
     redacted = redact_attributes(plain, policy)
@@ -93,12 +107,12 @@ def finish_span(
 ) -> ReadableSpan:
     """A copy of the span with these attributes and this finished resource, with nothing in it that may not leave."""
     settings, policy = terms.settings, terms.policy
-    finished = finish(attributes, settings, policy, terms.offload)
+    finished, written = _finish(attributes, terms)
     content = settings.content
     events = [_event(event, policy, content=content) for event in _within(span.events, settings.max_span_bytes // 4)]
     links = [_link(link, policy, content=content) for link in span.links]
     dropped = getattr(span, "dropped_attributes", 0)
-    return ReadableSpan(
+    leaving = WrittenSpan(
         name=safe_name(span.name, policy),
         context=_context(span.context, policy),
         parent=span.parent,
@@ -112,6 +126,8 @@ def finish_span(
         end_time=span.end_time,
         instrumentation_scope=_scope(span.instrumentation_scope, policy),
     )
+    leaving.written = written
+    return leaving
 
 
 def finish_resource(resource: Resource, terms: Terms) -> Resource:

@@ -39,6 +39,7 @@ __all__ = [
     "is_clean_word",
     "is_harmless_name",
     "is_harmless_scalar",
+    "is_own_id",
     "make_policy",
     "policy_of",
     "redact_attributes",
@@ -131,9 +132,12 @@ def is_harmless_name(name: str, policy: Policy) -> bool:
 
 def is_clean_word(text: str, policy: Policy) -> bool:
     """Whether nothing is found in a text that is short, or otherwise known; nothing is said of others."""
-    if _SPAN_ID.fullmatch(text) is not None and _finds_ours_alone(policy):
-        return True
-    return len(text) <= WORD and _is_clean(text, policy)
+    return is_own_id(text, policy) or (len(text) <= WORD and _is_clean(text, policy))
+
+
+def is_own_id(text: str, policy: Policy) -> bool:
+    """Whether a text is an id of ours, and the policy has no detectors but ours, which find nothing in those."""
+    return _SPAN_ID.fullmatch(text) is not None and _finds_ours_alone(policy)
 
 
 _SPAN_ID: Final = re.compile(r"(?=.{16}\Z)[0-9a-f]{2}[0-9]*[a-f][0-9a-f]*")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from opentelemetry.util.types import AttributeValue
@@ -15,55 +16,102 @@ from spanreel.glance import Glance
 from spanreel.json_text import Listed, Parted
 from spanreel.memory import note_passed
 from spanreel.offloading import Offload
-from spanreel.redaction import JSON_VALUES, Policy, is_clean_word, is_harmless_name, is_harmless_scalar
+from spanreel.otlp_bytes import SHORT, Pieces, write_attribute
+from spanreel.redaction import JSON_VALUES, Policy, is_clean_word, is_harmless_name, is_harmless_scalar, is_own_id
 from spanreel.settings import Capture, Settings
 
-_SHORT: Final = 64
-"""Characters of texts that are few, and come again and again."""
+_MOST_PAIRS: Final = 8192
+"""How many short attributes are known again, of each kind; then they are learned anew."""
 _ESCAPES: Final = r"\\[u/]"
 """What may hide, in JSON text, what is looked for."""
 
 
+@dataclass(frozen=True, slots=True)
+class Unchanged:
+    """Attributes that leave as they are, and the same as pieces of a request, in which they take ``size`` bytes."""
+
+    attributes: dict[str, AttributeValue]
+    written: Pieces
+    size: int
+
+
 def unchanged(
     attributes: Mapping[str, AttributeValue], settings: Settings, policy: Policy, offload: Offload | None
-) -> tuple[dict[str, AttributeValue], int]:
-    """The attributes that leave as they are, and their bytes: nothing is to be redacted in them, nothing is binary.
+) -> Unchanged:
+    """The attributes that leave as they are: nothing is to be redacted in them, nothing is binary.
 
     None of them is too large by itself; all together may be.
     """
-    if bool(policy.tools) or offload is not None or settings.capture is Capture.BOUNDED:
-        return {}, 0  # what becomes of an attribute depends on the others, or on more than what it says
-    if settings.max_value_bytes < _SHORT:
-        return {}, 0
-    glance = _glance_of(policy)
     known: dict[str, AttributeValue] = {}
-    size = 0
+    written: Pieces = []
+    # What becomes of an attribute may depend on the others, or on more than what it says.
+    if policy.tools or offload is not None or settings.capture is Capture.BOUNDED or settings.max_value_bytes < SHORT:
+        return Unchanged(known, written, 0)
+    words, numbers, truths, lists = _pairs_of(policy)
     value: Any
     for name, value in attributes.items():
-        if not is_harmless_name(name, policy):
-            continue
         kind = type(value)
-        if kind is str or kind is Listed or kind is Parted:
-            length = size_of(value)
-            if length < _SHORT:
-                clean = _is_clean_word(value, policy, name in JSON_VALUES)
-            else:
-                clean = length <= settings.max_value_bytes and _is_clean(value, kind, policy, glance)
-            if clean:
-                known[name] = value
-                size += length
+        if kind is str and len(value) < SHORT:
+            pair = words[name, value]
+        elif kind is int:
+            pair = numbers[name, value]
+        elif kind is bool:
+            pair = truths[name, value]
         elif kind is list or kind is tuple:
-            word = value[0] if len(value) == 1 else None  # why a model stopped, say
-            if type(word) is str and len(word) < _SHORT and _is_clean_word(word, policy, thorough=False):
-                known[name] = [word]
-                size += len(word)
-        elif math.isfinite(value) if kind is float else kind in _PLAIN and is_harmless_scalar(value):
+            pair = lists[name, value[0]] if len(value) == 1 and type(value[0]) is str else b""  # why a model stopped
+        else:
+            if is_harmless_name(name, policy) and _leaves(value, kind, policy, settings.max_value_bytes):
+                known[name] = value
+                written += write_attribute(name, value)
+            continue
+        if pair:
             known[name] = value
-            size += 8
-    return known, size
+            written.append(pair)
+    return Unchanged(known, written, sum(map(len, written)))
 
 
-_PLAIN: Final = frozenset({int, bool})
+class _Pairs(dict[tuple[str, Any], bytes]):
+    """Short attributes by name and value, as they are written; empty where one does not leave as it is."""
+
+    def __init__(self, policy: Policy, *, listed: bool = False) -> None:
+        super().__init__()
+        self._policy = policy
+        self._listed = listed
+
+    def __missing__(self, pair: tuple[str, Any]) -> bytes:
+        """The attribute, examined and written."""
+        name, value = pair
+        written = b""
+        if is_harmless_name(name, self._policy) and self._leaves(name, value):
+            written = b"".join(write_attribute(name, [value] if self._listed else value))
+        if len(self) >= _MOST_PAIRS:
+            self.clear()
+        self[pair] = written
+        return written
+
+    def _leaves(self, name: str, value: Any) -> bool:
+        if type(value) is not str:
+            return is_harmless_scalar(value)
+        thorough = name in JSON_VALUES and not self._listed
+        return len(value) < SHORT and _is_clean_word(value, self._policy, thorough=thorough)
+
+
+@functools.lru_cache(64)
+def _pairs_of(policy: Policy) -> tuple[_Pairs, _Pairs, _Pairs, _Pairs]:
+    """Of texts, of whole numbers, of truth values (which equal numbers), and of lists of one text."""
+    return _Pairs(policy), _Pairs(policy), _Pairs(policy), _Pairs(policy, listed=True)
+
+
+def _leaves(value: Any, kind: type, policy: Policy, limit: int) -> bool:
+    """Whether a long text, or a number that is not whole, leaves as it is."""
+    if kind is float:
+        return math.isfinite(value)
+    if kind is str or kind is Listed or kind is Parted:
+        length = size_of(value)
+        if length < SHORT:
+            return _is_clean_word(str(value), policy, thorough=True)
+        return length <= limit and _is_clean(value, kind, policy, _glance_of(policy))
+    return False
 
 
 def _is_clean(value: Any, kind: type, policy: Policy, glance: Glance | None) -> bool:
@@ -122,9 +170,10 @@ def _glance_of(policy: Policy) -> Glance | None:
     return Glance((*policy.search.glances, *binary.GLANCES, _ESCAPES))
 
 
-@functools.lru_cache(8192)
-def _is_clean_word(text: str, policy: Policy, thorough: bool) -> bool:
+def _is_clean_word(text: str, policy: Policy, *, thorough: bool) -> bool:
     """Whether a short text leaves as it is; ``thorough``: also where it is JSON of any kind."""
+    if is_own_id(text, policy):
+        return True
     glance = _glance_of(policy)
     if glance is not None and text.isascii() and not glance.sees(text):
         return True
