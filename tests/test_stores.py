@@ -19,6 +19,7 @@ import psycopg
 import pytest
 
 from postgres import Cluster
+from spanreel_collector.stores.arriving import FEW
 from spanreel_collector.stores.database import DatabaseStore
 from spanreel_collector.stores.opening import open_store, shown
 from spanreel_collector.stores.records import (
@@ -182,6 +183,38 @@ def test_an_item_that_stands_twice_in_one_delivery_is_one(store: Store) -> None:
     twice = Segment("acme", trace(1), "traces", (item(1), item(1)), b"b", 1)
     answer = store.append([twice])
     assert (answer.new, answer.known) == (1, 1)
+
+
+def test_of_a_trace_that_becomes_very_large_each_item_is_kept_once_however_it_comes_again(store: Store) -> None:
+    pieces = [segment(1, range(first, first + 60)) for first in range(0, 5 * FEW, 50)]  # each has ten of the next
+    answers = [store.append([one]) for one in pieces]
+    assert (sum(one.new for one in answers), sum(one.known for one in answers)) == (5 * FEW + 10, 10 * len(pieces) - 10)
+    assert [store.append([one]).new for one in pieces] == [0] * len(pieces)
+    assert store.append(pieces).known == 60 * len(pieces)
+    assert store.append([segment(1, range(5 * FEW, 5 * FEW + 11))]).new == 1
+    assert kept(store, 1) == [item(number) for number in range(5 * FEW + 11)]
+    assert store.erase("acme", frozenset(), frozenset({trace(1)})).items == 5 * FEW + 11
+
+
+def test_a_trace_that_an_older_release_kept_grows_as_any_other(home: Home) -> None:
+    store = home.open()
+    store.append([segment(1, range(3))])
+    store.close()
+    binary = "X'{}'" if home.cluster is None else "'\\x{}'"
+    rows = [f"('acme', {binary.format(trace(1).hex())}, {binary.format(item(number).hex())})" for number in range(3)]
+    home.run([f"INSERT INTO item (tenant, trace, item) VALUES {', '.join(rows)}"])  # of small traces too
+    again = home.open()
+    assert [(one.new, one.known) for one in (again.append([segment(1, range(FEW + 5))]),)] == [(FEW + 2, 3)]
+    assert again.append([segment(1, range(FEW + 5))]).new == 0
+    again.close()
+
+
+def test_what_a_backup_was_restored_to_knows_what_comes_again(home: Home, store: Store, tmp_path: Path) -> None:
+    parts = [segment(1, range(5)), segment(2, range(FEW + 5))]
+    store.append(parts)
+    with closing(open_store(f"sqlite:///{tmp_path}/restored.db")) as restored:
+        restored.load(store.dump())
+        assert restored.append(parts).known == FEW + 10
 
 
 def test_tenants_do_not_see_each_other_with_the_same_ids_everywhere(store: Store) -> None:
@@ -858,7 +891,9 @@ def test_threads_and_processes_use_a_store_at_once(home: Home, store: Store) -> 
         for number in range(30):
             # Each adds to traces of its own and to shared ones, and delivers something that another delivers too.
             shared = [segment(one, range(first + number, first + number + 1)) for one in (4, 3, 2, 1)]
-            which.append([segment(first + number, range(2)), *shared, segment(9, range(number, number + 3))])
+            # All make the last one at the same time.
+            late = [segment(9, range(number, number + 3)), segment(100 + number, range(2))]
+            which.append([segment(first + number, range(2)), *shared, *late])
 
     def read(which: Store) -> None:
         while not done.is_set():
@@ -888,7 +923,7 @@ def test_threads_and_processes_use_a_store_at_once(home: Home, store: Store) -> 
     other.close()
     assert len(kept(store, 1)) == 90
     assert sorted(kept(store, 9)) == [item(number) for number in range(32)]
-    assert store.size().items == 3 * 30 * 2 + 4 * 90 + 32
+    assert store.size().items == 3 * 30 * 2 + 4 * 90 + 32 + 30 * 2
     assert ids(store, text="word 19", agent="a") == ["s"]
 
 

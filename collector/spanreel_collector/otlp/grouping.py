@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Final
 
 from spanreel_collector.otlp.items import Item
 from spanreel_collector.otlp.parts import Part, TooLarge
-from spanreel_collector.otlp.wire_format import write_field
+from spanreel_collector.otlp.wire_format import write_head
 
 _RESOURCES: Final = 1
 _CONTENTS: Final = 2
@@ -41,21 +42,20 @@ def group(parts: Sequence[Part], most: int) -> Iterator[Group]:
     if total > most:
         raise TooLarge(f"{total} bytes with a resource and a scope for each trace; {most} are taken")
     for trace, scopes in traces.items():
-        identities = tuple(item.identity for _, items in scopes for item in items)
-        yield Group(trace, identities, b"".join(_resources(scopes)))
+        identities = tuple([item.identity for _, items in scopes for item in items])
+        yield Group(trace, identities, b"".join(_pieces(scopes)))
 
 
-def _resources(scopes: Sequence[tuple[Part, list[Item]]]) -> Iterator[bytes]:
-    """The scopes of a trace under their resources, which stand together."""
+def _pieces(scopes: Sequence[tuple[Part, list[Item]]]) -> list[bytes]:
+    """The scopes of a trace under their resources, which stand together. Joined once: what items hold is large."""
     pieces: list[bytes] = []
-    resource: bytes | None = None
-    for part, items in scopes:
-        if part.resource is not resource:
-            if resource is not None:
-                yield write_field(_RESOURCES, b"".join(pieces))
-            resource = part.resource
-            pieces = [resource]
-        contents = b"".join([write_field(_CONTENTS, item.data) for item in items])
-        pieces.append(write_field(_CONTENTS, part.scope + contents))
-    if resource is not None:
-        yield write_field(_RESOURCES, b"".join(pieces))
+    for _, same in groupby(scopes, lambda scope: id(scope[0].resource)):
+        resource: list[bytes] = []
+        for part, items in same:
+            resource = resource or [part.resource]
+            scope = [part.scope]
+            for item in items:
+                scope += (write_head(_CONTENTS, len(item.data)), item.data)
+            resource += (write_head(_CONTENTS, sum(map(len, scope))), *scope)
+        pieces += (write_head(_RESOURCES, sum(map(len, resource))), *resource)
+    return pieces

@@ -90,6 +90,6 @@ def write_varint(value: int) -> bytes:
     return bytes(written)
 
 
-def write_field(number: int, content: bytes) -> bytes:
-    """A field that has a length."""
-    return write_varint(number << 3 | LENGTH) + write_varint(len(content)) + content
+def write_head(number: int, size: int) -> bytes:
+    """What stands before the content of a field that has a length."""
+    return write_varint(number << 3 | LENGTH) + write_varint(size)

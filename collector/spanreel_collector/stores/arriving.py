@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -13,6 +12,8 @@ from spanreel_collector.stores.rows import Row, Rows, pack_items
 
 KEPT_REFUSALS: Final = 1000
 """So many are kept of a tenant."""
+FEW: Final = 200
+"""So many items of a trace, at most, are in its segments alone: a row for each would be most of what a span costs."""
 _LONGEST: Final = 1000
 
 
@@ -24,39 +25,70 @@ def by_trace(segments: Sequence[Segment]) -> dict[TraceKey, list[Segment]]:
     return dict(sorted(traces.items()))
 
 
+@dataclass(frozen=True, slots=True)
+class Before:
+    """A trace as it was: its mark, and how many items it had."""
+
+    mark: int
+    items: int
+
+    @property
+    def is_small(self) -> bool:
+        """Whether its items are read from its segments; those of a large trace are looked up, each by its row."""
+        return self.items <= FEW
+
+
 @dataclass(slots=True)
 class Arriving:
-    """Rows to be written: items; traces as (tenant, trace, segments, items, bytes)."""
+    """What is to be written, as of a moment: rows of segments, of items of large traces, and of traces.
 
+    A new trace is (tenant, trace, mark, items, bytes), one that was there (mark, items, bytes, tenant, trace): of both,
+    what its mark will be, and how many items and bytes more it has.
+    """
+
+    now: int
+    new: list[Row] = field(default_factory=list)
+    changed: list[Row] = field(default_factory=list)
+    segments: list[Row] = field(default_factory=list)
     items: list[Row] = field(default_factory=list)
-    traces: list[Row] = field(default_factory=list)
+    added: int = 0
     known: int = 0
-    _segments: list[tuple[TraceKey, int, Segment, tuple[bytes, ...]]] = field(default_factory=list)
 
-    def take(self, key: TraceKey, segments: Sequence[Segment], known: AbstractSet[bytes]) -> None:
-        """Take what is new of the segments of one trace."""
-        seen = set(known)
-        count = items = size = 0
+    def take(self, key: TraceKey, segments: Sequence[Segment], before: Before | None, known: set[bytes]) -> None:
+        """Take what is new of the segments of one trace; ``known`` are items that it has, and will be those after.
+
+        Of a small trace they have to be all of them.
+        """
+        mark = first = max(before.mark if before else 0, self.now - 1)
+        items = size = 0
+        had = list(known) if before and before.is_small else []
+        arrived: list[bytes] = []
         for segment in segments:
-            new = tuple(item for item in dict.fromkeys(segment.items) if item not in seen)
-            self.known += len(segment.items) - len(new)
-            if not new:
-                continue
-            seen.update(new)
-            count, items, size = count + 1, items + len(new), size + len(segment.body)
-            self.items.extend((*key, item) for item in new)
-            self._segments.append((key, count, segment, new))
-        if count:
-            self.traces.append((*key, count, items, size))
-
-    def segments(self, before: Mapping[TraceKey, int]) -> Iterator[Row]:
-        """Rows of segments, each with its mark; before are the marks that those of a trace follow."""
-        for key, place, segment, new in self._segments:
-            yield (*key, before[key] + place, segment.signal, segment.size, pack_items(new), segment.body)
+            new = segment.items
+            # Most often all are new, and each stands there once.
+            if known.isdisjoint(new) and len(unique := set(new)) == len(new):
+                known |= unique
+            else:
+                new = tuple(item for item in dict.fromkeys(new) if item not in known)
+                self.known += len(segment.items) - len(new)
+                known.update(new)
+            if new:
+                mark, items, size = mark + 1, items + len(new), size + len(segment.body)
+                arrived += new
+                self.segments.append((*key, mark, segment.signal, segment.size, pack_items(new), segment.body))
+        if mark == first:
+            return
+        self.added += items
+        if before is None:
+            self.new.append((*key, mark, items, size))
+        else:
+            self.changed.append((mark, items, size, *key))
+        if items + (before.items if before else 0) > FEW:
+            self.items.extend((*key, item) for item in (*had, *arrived))
 
     def appended(self) -> Appended:
         """What to answer."""
-        return Appended(len(self.items), self.known)
+        return Appended(self.added, self.known)
 
 
 def keep_refusals(rows: Rows, refusals: Sequence[Refusal]) -> None:

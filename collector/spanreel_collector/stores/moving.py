@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+from spanreel_collector.stores.arriving import FEW
 from spanreel_collector.stores.changing import Change, count_facets
 from spanreel_collector.stores.records import Entry
 from spanreel_collector.stores.rows import (
@@ -115,9 +116,14 @@ class _Loading:
             else:
                 self._insert(rows, self.kind, _COLUMNS[self.kind], self.rows)
             if self.kind == "segment":
-                items = [(*row[:2], item) for row in self.rows for item in unpack_items(row[5])]
-                self._insert(rows, "item", "tenant, trace, item", items)
+                self._insert(rows, "item", "tenant, trace, item", self._items_of_large(rows, self.rows))
         self.rows = None
+
+    def _items_of_large(self, rows: Rows, segments: Iterable[Row]) -> list[Row]:
+        """Items of traces that have a row for each: how many a trace has was taken in before."""
+        sql = "SELECT 1 FROM trace WHERE tenant = ? AND trace = ? AND items > ?"
+        large = {key for key in {row[:2] for row in segments} if rows.all(sql, (*key, FEW))}
+        return [(*row[:2], item) for row in segments if row[:2] in large for item in unpack_items(row[5])]
 
     def _insert(self, rows: Rows, table: str, columns: str, values: Sequence[Row]) -> None:
         if table == "trace":

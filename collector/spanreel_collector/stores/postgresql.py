@@ -15,21 +15,23 @@ import psycopg
 from psycopg_pool import ConnectionPool
 
 from spanreel.errors import SettingsError
-from spanreel_collector.stores.arriving import Arriving, by_trace, keep_refusals
+from spanreel_collector.stores.arriving import FEW, Arriving, Before, by_trace, keep_refusals
 from spanreel_collector.stores.database import DatabaseStore
 from spanreel_collector.stores.finding import RARE, Conditions
 from spanreel_collector.stores.migrations import migrate
 from spanreel_collector.stores.postgresql_connections import SCHEMA, WAIT, PostgresqlRows, configure, read_url
 from spanreel_collector.stores.postgresql_schema import MIGRATIONS, TABLES
 from spanreel_collector.stores.records import Appended, Refusal, Segment, TraceKey
-from spanreel_collector.stores.rows import Row, Rows, chunks, places
+from spanreel_collector.stores.rows import Row, Rows, chunks, columns, places, unpack_items
 from spanreel_collector.stores.store import StoreError
 from spanreel_collector.stores.words import distinct_words
 
 CONNECTIONS: Final = 8
 _ANALYZE_EVERY: Final = 3600.0
-# What a row takes beside its large values, with its places in indexes.
-_ITEM, _ROW = 130, 400
+# What a row takes beside its large values, with its places in indexes; an item in a segment, and one with a row too.
+_ROW, _ITEM, _ITEM_ROW = 400, 12, 142
+_ATTEMPTS: Final = 10
+"""To append what others append, or erase, at the same time."""
 # Numbers of advisory locks, which all of a database share.
 _SESSIONS, _MIGRATING, _UPKEEP = 0x5350_0001, 0x5350_0002, 0x5350_0003
 _OURS: Final = (psycopg.IntegrityError, psycopg.DataError, psycopg.ProgrammingError, psycopg.NotSupportedError)
@@ -137,72 +139,107 @@ class PostgresqlEngine:
 
     def append(self, segments: Sequence[Segment], refusals: Sequence[Refusal], now: int) -> Appended:
         """See `Store`."""
-        while True:
-            arriving = Arriving()
+        traces = by_trace(segments)
+        for _ in range(_ATTEMPTS):
+            arriving = Arriving(now)
             try:
-                with self.writing() as rows:
-                    if segments:
-                        self._append(rows, arriving, by_trace(segments), now)
+                with self._telling(), self._pool.connection() as connection, connection.transaction():
+                    rows = PostgresqlRows(connection)
+                    if traces:
+                        self._append(rows, arriving, traces)
                     keep_refusals(rows, refusals)
-            except _ErasedMeanwhile:
+            except _Erased as error:
+                for key in error.keys:
+                    del traces[key]
+            except (_Meanwhile, psycopg.errors.DeadlockDetected):
                 continue
-            return arriving.appended()
+            else:
+                return arriving.appended()
+        raise StoreError(f"{self._name}: others wrote the same traces, {_ATTEMPTS} times in a row")
 
-    def _append(self, rows: Rows, arriving: Arriving, traces: dict[TraceKey, list[Segment]], now: int) -> None:
-        """Items first, then traces, both in the order of keys; what comes later holds locks for a shorter time."""
-        for key in self._erased(rows, traces):
-            del traces[key]
-        new = self._add_items(rows, traces)
+    def _append(self, rows: PostgresqlRows, arriving: Arriving, traces: dict[TraceKey, list[Segment]]) -> None:
+        """Traces are locked first, in the order of keys: what is known of them by then is all that there is."""
+        before = self._lock_known(rows, traces)
+        known = self._known(rows, traces, before)
         for key, segments in traces.items():
-            arriving.take(key, segments, {item for one in segments for item in one.items} - new[key])
-        if not arriving.traces:
+            arriving.take(key, segments, before.get(key), known.get(key, set()))
+        if not arriving.segments:
             return
-        columns = list(zip(*arriving.traces, strict=True))
-        # Marks of a trace grow in the order of commits, since its row is locked from here on.
-        found = rows.all(
-            "INSERT INTO trace (tenant, trace, mark, done, first, last, claimed, items, bytes, alone) "
-            "SELECT t.tenant, t.trace, ? + t.count, 0, ?, ?, 0, t.items, t.bytes, 1 FROM "
-            "unnest(?::text[], ?::bytea[], ?::bigint[], ?::bigint[], ?::bigint[]) "
-            "AS t (tenant, trace, count, items, bytes) ON CONFLICT (tenant, trace) DO UPDATE SET "
-            "first = CASE WHEN trace.done < trace.mark THEN trace.first ELSE excluded.first END, "
-            "mark = GREATEST(trace.mark, ?) + excluded.mark - ?, last = GREATEST(trace.last, excluded.last), "
-            "items = trace.items + excluded.items, bytes = trace.bytes + excluded.bytes RETURNING tenant, trace, mark",
-            (now - 1, now, now, *map(list, columns), now - 1, now - 1),
-        )
+        self._write_traces(rows, arriving)
         # Whoever erases locks the trace too: what is not to be seen by now will not come any more.
-        if self._erased(rows, traces):
-            raise _ErasedMeanwhile
-        counts = {(tenant, trace): count for tenant, trace, count, _, _ in arriving.traces}
-        before = {(tenant, trace): mark - counts[tenant, trace] for tenant, trace, mark in found}
-        columns = list(zip(*arriving.segments(before), strict=True))
-        rows.run(
-            "INSERT INTO segment (tenant, trace, mark, signal, size, items, body) SELECT * FROM "
-            "unnest(?::text[], ?::bytea[], ?::bigint[], ?::text[], ?::bigint[], ?::bytea[], ?::bytea[])",
-            [*map(list, columns)],
+        self._refuse_erased(rows, [(tenant, trace) for tenant, trace, *_ in arriving.segments])
+        rows.copy(
+            "segment (tenant, trace, mark, signal, size, items, body)",
+            ("text", "bytea", "int8", "text", "int8", "bytea", "bytea"),
+            arriving.segments,
         )
-
-    def _add_items(self, rows: Rows, traces: dict[TraceKey, list[Segment]]) -> dict[TraceKey, set[bytes]]:
-        """Those that were new, by trace."""
-        keys = sorted({(*key, item) for key, segments in traces.items() for one in segments for item in one.items})
-        new: dict[TraceKey, set[bytes]] = {key: set() for key in traces}
-        if keys:
-            sql = (
+        if arriving.items:
+            rows.run(
                 "INSERT INTO item (tenant, trace, item) SELECT * FROM unnest(?::text[], ?::bytea[], ?::bytea[]) "
-                "ON CONFLICT DO NOTHING RETURNING tenant, trace, item"
+                "ON CONFLICT DO NOTHING",
+                columns(arriving.items),
             )
-            for tenant, trace, item in rows.all(sql, [*map(list, zip(*keys, strict=True))]):
-                new[tenant, trace].add(item)
-        return new
 
-    def _erased(self, rows: Rows, traces: Iterable[TraceKey]) -> list[TraceKey]:
-        keys = list(traces)
-        if not keys:
-            return []
+    def _write_traces(self, rows: Rows, arriving: Arriving) -> None:
+        now = arriving.now
+        if arriving.new:
+            made = rows.run(
+                "INSERT INTO trace (tenant, trace, mark, done, first, last, claimed, items, bytes, alone) "
+                "SELECT t.tenant, t.trace, t.mark, 0, ?, ?, 0, t.items, t.bytes, 1 FROM "
+                "unnest(?::text[], ?::bytea[], ?::bigint[], ?::bigint[], ?::bigint[]) "
+                "AS t (tenant, trace, mark, items, bytes) ON CONFLICT DO NOTHING",
+                (now, now, *columns(arriving.new)),
+            )
+            if made != len(arriving.new):
+                raise _Meanwhile
+        if arriving.changed:
+            rows.run(
+                "UPDATE trace SET first = CASE WHEN trace.done < trace.mark THEN trace.first ELSE ? END, "
+                "mark = t.mark, last = GREATEST(trace.last, ?), items = trace.items + t.items, "
+                "bytes = trace.bytes + t.bytes FROM "
+                "unnest(?::bigint[], ?::bigint[], ?::bigint[], ?::text[], ?::bytea[]) "
+                "AS t (mark, items, bytes, tenant, trace) WHERE trace.tenant = t.tenant AND trace.trace = t.trace",
+                (now, now, *columns(arriving.changed)),
+            )
+
+    def _lock_known(self, rows: Rows, traces: Iterable[TraceKey]) -> dict[TraceKey, Before]:
+        """Those of the traces that are there; nobody else changes them until the end of the transaction."""
         sql = (
-            "SELECT e.tenant, e.trace FROM unnest(?::text[], ?::bytea[]) AS t (tenant, trace) "
+            "SELECT x.tenant, x.trace, x.mark, x.items FROM unnest(?::text[], ?::bytea[]) AS t (tenant, trace) "
+            "JOIN trace x ON x.tenant = t.tenant AND x.trace = t.trace ORDER BY x.tenant, x.trace FOR UPDATE OF x"
+        )
+        return {(tenant, trace): Before(*said) for tenant, trace, *said in rows.all(sql, columns(traces))}
+
+    def _known(
+        self, rows: Rows, traces: Mapping[TraceKey, list[Segment]], before: Mapping[TraceKey, Before]
+    ) -> dict[TraceKey, set[bytes]]:
+        """Of small traces the items that they have; of large ones those that come again."""
+        known: dict[TraceKey, set[bytes]] = {key: set() for key in before}
+        if small := [key for key, one in before.items() if one.is_small]:
+            sql = (
+                "SELECT s.tenant, s.trace, s.items FROM unnest(?::text[], ?::bytea[]) AS t (tenant, trace) "
+                "JOIN segment s ON s.tenant = t.tenant AND s.trace = t.trace"
+            )
+            for tenant, trace, packed in rows.all(sql, columns(small)):
+                known[tenant, trace].update(unpack_items(packed))
+        large = [key for key, one in before.items() if not one.is_small]
+        if asked := [(*key, item) for key in large for one in traces[key] for item in one.items]:
+            sql = (
+                "SELECT i.tenant, i.trace, i.item FROM unnest(?::text[], ?::bytea[], ?::bytea[]) "
+                "AS t (tenant, trace, item) "
+                "JOIN item i ON i.tenant = t.tenant AND i.trace = t.trace AND i.item = t.item"
+            )
+            for tenant, trace, item in rows.all(sql, columns(asked)):
+                known[tenant, trace].add(item)
+        return known
+
+    def _refuse_erased(self, rows: Rows, keys: Iterable[TraceKey]) -> None:
+        sql = (
+            "SELECT DISTINCT e.tenant, e.trace FROM unnest(?::text[], ?::bytea[]) AS t (tenant, trace) "
             "JOIN erased e ON e.tenant = t.tenant AND e.trace = t.trace"
         )
-        return [(tenant, trace) for tenant, trace in rows.all(sql, [*map(list, zip(*keys, strict=True))])]
+        if found := rows.all(sql, columns(keys)):
+            raise _Erased([(tenant, trace) for tenant, trace in found])
 
     def lock(self, rows: Rows, tenant: str) -> None:
         """See `Engine`."""
@@ -244,11 +281,11 @@ class PostgresqlEngine:
         sql = "SELECT relname, pg_total_relation_size(oid) FROM pg_class WHERE relkind = 'r' AND relnamespace = "
         tables = {name: int(size) for name, size in rows.all(f"{sql}'{SCHEMA}'::regnamespace")}
         ((live,),) = rows.all(
-            "SELECT (SELECT COALESCE(SUM(bytes + items * ? + ?), 0) FROM trace) "
+            "SELECT (SELECT COALESCE(SUM(bytes + items * CASE WHEN items > ? THEN ? ELSE ? END + ?), 0) FROM trace) "
             "+ (SELECT COALESCE(SUM(OCTET_LENGTH(document) + ?), 0) FROM revision) "
             "+ (SELECT COALESCE(SUM(OCTET_LENGTH(document) + ?), 0) FROM report) "
             "+ (SELECT COALESCE(SUM(OCTET_LENGTH(summary) + COALESCE(PG_COLUMN_SIZE(words), 0) + ?), 0) FROM session)",
-            (_ITEM, _ROW, _ROW, _ROW, _ROW),
+            (FEW, _ITEM_ROW, _ITEM, _ROW, _ROW, _ROW, _ROW),
         )
         return int(live), sum(tables.values()), tables
 
@@ -270,5 +307,13 @@ class PostgresqlEngine:
                 connection.execute(f"{command} {table}".encode())
 
 
-class _ErasedMeanwhile(Exception):
-    """What was being appended was erased by another at the same time; without that, again."""
+class _Meanwhile(Exception):
+    """Another made a trace at the same time; when that is committed, again."""
+
+
+class _Erased(Exception):
+    """Traces of what was being appended are erased; without them, again."""
+
+    def __init__(self, keys: list[TraceKey]) -> None:
+        super().__init__(keys)
+        self.keys = keys

@@ -120,8 +120,9 @@ def remove_traces(change: Change, traces: Iterable[bytes]) -> Receipt:
     change.database.lock_traces(rows, tenant, traces)
     for some in chunks(traces):
         which, named = f"WHERE tenant = ? AND trace IN {places(some)}", (tenant, *some)
+        items += int(rows.all(f"SELECT COALESCE(SUM(items), 0) FROM trace {which}", named)[0][0])
         removed += rows.run(f"DELETE FROM trace {which}", named)
-        items += rows.run(f"DELETE FROM item {which}", named)
+        rows.run(f"DELETE FROM item {which}", named)
         rows.run(f"DELETE FROM segment {which}", named)
         rows.run(f"DELETE FROM name {which}", named)
         rows.run(f"DELETE FROM session_trace {which}", named)

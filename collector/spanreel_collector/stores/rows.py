@@ -56,6 +56,11 @@ def chunks(values: Iterable[Value], size: int = _CHUNK) -> Iterator[list[Value]]
         yield chunk
 
 
+def columns(rows: Iterable[Row]) -> list[list[Any]]:
+    """Rows, of which there is at least one, as columns."""
+    return [*map(list, zip(*rows, strict=True))]
+
+
 def places(values: Sequence[Any]) -> str:
     """As many ``?`` as there are values, in brackets."""
     return f"({', '.join('?' * len(values))})"

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Final
 
 from spanreel.errors import SettingsError
-from spanreel_collector.stores.arriving import Arriving, by_trace, keep_refusals
+from spanreel_collector.stores.arriving import Arriving, Before, by_trace, keep_refusals
 from spanreel_collector.stores.database import DatabaseStore
 from spanreel_collector.stores.finding import RARE, Conditions
 from spanreel_collector.stores.migrations import migrate
 from spanreel_collector.stores.records import Appended, Refusal, Segment, TraceKey
-from spanreel_collector.stores.rows import Row, Rows, chunks, pack, places, unpack
+from spanreel_collector.stores.rows import Row, Rows, chunks, pack, places, unpack, unpack_items
 from spanreel_collector.stores.sqlite_connections import BUSY, SqliteRows, connect, make_file, prepare
 from spanreel_collector.stores.sqlite_schema import MIGRATIONS
 from spanreel_collector.stores.store import StoreError
@@ -138,44 +138,52 @@ class SqliteEngine:
 
     def append(self, segments: Sequence[Segment], refusals: Sequence[Refusal], now: int) -> Appended:
         """See `Store`."""
-        arriving = Arriving()
+        arriving = Arriving(now)
         with self._lock, self._telling(), self._transaction():
             rows = SqliteRows(self._writer)
-            self._append(arriving, segments, now)
+            self._append(arriving, segments)
             keep_refusals(rows, refusals)
         return arriving.appended()
 
-    def _append(self, arriving: Arriving, segments: Sequence[Segment], now: int) -> None:
-        execute, many = self._writer.execute, self._writer.executemany
-        marks: dict[TraceKey, int] = {}
+    def _append(self, arriving: Arriving, segments: Sequence[Segment]) -> None:
+        execute, many, now = self._writer.execute, self._writer.executemany, arriving.now
         for key, group in by_trace(segments).items():
-            if execute("SELECT 1 FROM erased WHERE tenant = ? AND trace = ?", key).fetchone():
+            found = execute("SELECT mark, items FROM trace WHERE tenant = ? AND trace = ?", key).fetchone()
+            # What has items was not erased, or would have none.
+            if (
+                not (found and found[1])
+                and execute("SELECT 1 FROM erased WHERE tenant = ? AND trace = ?", key).fetchone()
+            ):
                 continue
-            before = execute("SELECT mark FROM trace WHERE tenant = ? AND trace = ?", key).fetchone()
-            marks[key] = max(before[0] if before else 0, now - 1)
-            arriving.take(key, group, self._known(key, group) if before else set())
-        many("INSERT INTO item (tenant, trace, item) VALUES (?, ?, ?)", arriving.items)
+            before = Before(*found) if found else None
+            arriving.take(key, group, before, self._known(key, group, before))
         many(
             "INSERT INTO segment (tenant, trace, mark, signal, size, items, body) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            arriving.segments(marks),
+            arriving.segments,
         )
+        many("INSERT INTO item (tenant, trace, item) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", arriving.items)
         many(
             "INSERT INTO trace (tenant, trace, mark, done, first, last, claimed, items, bytes, alone, reader) "
-            "VALUES (?, ?, ?, 0, ?, ?, 0, ?, ?, 1, NULL) ON CONFLICT (tenant, trace) DO UPDATE SET "
-            "first = CASE WHEN done < mark THEN first ELSE excluded.first END, mark = excluded.mark, "
-            "last = MAX(last, excluded.last), items = items + excluded.items, bytes = bytes + excluded.bytes",
-            (
-                (tenant, trace, marks[tenant, trace] + count, now, now, items, size)
-                for tenant, trace, count, items, size in arriving.traces
-            ),
+            f"VALUES (?, ?, ?, 0, {now:d}, {now:d}, 0, ?, ?, 1, NULL)",
+            arriving.new,
+        )
+        many(
+            f"UPDATE trace SET first = CASE WHEN done < mark THEN first ELSE {now:d} END, mark = ?, "
+            f"last = MAX(last, {now:d}), items = items + ?, bytes = bytes + ? WHERE tenant = ? AND trace = ?",
+            arriving.changed,
         )
 
-    def _known(self, key: TraceKey, segments: Sequence[Segment]) -> set[bytes]:
-        found: set[bytes] = set()
+    def _known(self, key: TraceKey, segments: Sequence[Segment], before: Before | None) -> set[bytes]:
+        if before is None:
+            return set()
+        if before.is_small:
+            sql = "SELECT items FROM segment WHERE tenant = ? AND trace = ?"
+            return {item for (packed,) in self._writer.execute(sql, key) for item in unpack_items(packed)}
+        known: set[bytes] = set()
         for items in chunks(item for segment in segments for item in segment.items):
             sql = f"SELECT item FROM item WHERE tenant = ? AND trace = ? AND item IN {places(items)}"
-            found.update(item for (item,) in self._writer.execute(sql, (*key, *items)))
-        return found
+            known.update(item for (item,) in self._writer.execute(sql, (*key, *items)))
+        return known
 
     def lock(self, rows: Rows, tenant: str) -> None:
         """See `Engine`. Whoever writes is alone already."""
