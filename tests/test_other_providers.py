@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +21,11 @@ from spanreel.replay.judging.verdict import Verdict
 from spanreel.replay.running.runner import replay
 from spanreel_collector.conversion.convert import convert_files
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    # Google's own session of aiohttp, which it makes by inheritance.
+    pytest.mark.filterwarnings("ignore:Inheritance class Aiohttp:DeprecationWarning"),
+]
 
 QUESTION = "What is the weather in Paris?"
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -39,8 +44,35 @@ def get_weather(city: str) -> str:
     return f"It is sunny in {city}."
 
 
+def _ask_gemini(client: Any, asked: dict[str, Any], *, stream: bool) -> list[Any]:
+    if stream:
+        return list(client.models.generate_content_stream(**asked))
+    return [client.models.generate_content(**asked)]
+
+
+def _ask_gemini_asynchronously(client: Any, asked: dict[str, Any], *, stream: bool) -> list[Any]:
+    async def ask() -> list[Any]:
+        try:
+            if stream:
+                return [answer async for answer in await client.aio.models.generate_content_stream(**asked)]
+            return [await client.aio.models.generate_content(**asked)]
+        finally:
+            await client.aio.aclose()
+
+    return asyncio.run(ask())
+
+
 @spanreel.run(agent="gemini")
 def gemini_agent(root: str, *, stream: bool) -> str:
+    return _gemini_loop(root, _ask_gemini, stream)
+
+
+@spanreel.run(agent="gemini")
+def gemini_agent_over_aiohttp(root: str, *, stream: bool) -> str:
+    return _gemini_loop(root, _ask_gemini_asynchronously, stream)
+
+
+def _gemini_loop(root: str, ask: Any, stream: bool) -> str:
     options = genai.types.HttpOptions(base_url=root)
     client: Any = genai.Client(api_key="k", http_options=options)
     declaration = genai.types.FunctionDeclaration(
@@ -55,11 +87,7 @@ def gemini_agent(root: str, *, stream: bool) -> str:
     contents: list[Any] = [genai.types.Content(role="user", parts=[genai.types.Part(text=QUESTION)])]
     while True:
         asked: dict[str, Any] = {"model": "gemini-2.5-flash", "contents": contents, "config": config}
-        answers = (
-            list(client.models.generate_content_stream(**asked))
-            if stream
-            else [client.models.generate_content(**asked)]
-        )
+        answers = ask(client, asked, stream=stream)
         parts: list[Any] = [part for answer in answers for part in answer.candidates[0].content.parts or ()]
         calls = [part.function_call for part in parts if part.function_call]
         if not calls:
@@ -151,16 +179,23 @@ def _streamed(events: Any) -> tuple[str, list[Any]]:
 
 AGENTS: dict[str, Callable[..., str]] = {
     "gemini": gemini_agent,
+    "gemini_over_aiohttp": gemini_agent_over_aiohttp,
     "ollama_chat": ollama_agent,
     "cohere_chat": cohere_agent,
 }
-MODELS = {"gemini": "gemini-2.5-flash", "ollama_chat": "qwen3", "cohere_chat": "command-r7b"}
+PROTOCOLS = {"gemini_over_aiohttp": "gemini"}
+MODELS = {
+    "gemini": "gemini-2.5-flash",
+    "gemini_over_aiohttp": "gemini-2.5-flash",
+    "ollama_chat": "qwen3",
+    "cohere_chat": "command-r7b",
+}
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["plain", "stream"])
-@pytest.mark.parametrize("protocol", AGENTS)
+@pytest.mark.parametrize("agent", AGENTS)
 def test_an_agent_is_recorded_whole_and_replays_with_nothing_running(
-    protocol: str, stream: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    agent: str, stream: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "traces.jsonl"
     monkeypatch.setenv("SPANREEL_FILE", str(file))
@@ -169,7 +204,7 @@ def test_an_agent_is_recorded_whole_and_replays_with_nothing_running(
         spanreel.instrument()
         try:
             root = provider.base_url.removesuffix("/v1")
-            said = AGENTS[protocol](root, stream=stream)
+            said = AGENTS[agent](root, stream=stream)
             assert spanreel.flush()
         finally:
             spanreel.uninstrument()
@@ -178,8 +213,8 @@ def test_an_agent_is_recorded_whole_and_replays_with_nothing_running(
     (run,) = session.runs
     calls = [turn.model_call for turn in run.turns]
     assert [(call.protocol, call.model, call.streamed, call.finish_reasons) for call in calls if call] == [
-        (protocol, MODELS[protocol], stream, calls[0].finish_reasons if calls[0] else None),
-        (protocol, MODELS[protocol], stream, ["stop"]),
+        (PROTOCOLS.get(agent, agent), MODELS[agent], stream, calls[0].finish_reasons if calls[0] else None),
+        (PROTOCOLS.get(agent, agent), MODELS[agent], stream, ["stop"]),
     ]
     first = calls[0]
     assert first is not None
@@ -199,18 +234,18 @@ def test_an_agent_is_recorded_whole_and_replays_with_nothing_running(
     assert session.replay.eligible, session.replay.reasons
     LOOKED_UP.clear()
     with replay(session, check=False) as played:
-        assert AGENTS[protocol]("http://127.0.0.1:9", stream=stream) == said
+        assert AGENTS[agent]("http://127.0.0.1:9", stream=stream) == said
     assert played.report is not None
     assert played.report.verdict is Verdict.PASS, (played.report.reasons, played.report.notes)
     assert LOOKED_UP == []
 
 
-@pytest.mark.parametrize("protocol", AGENTS)
-def test_a_failure_is_recorded_with_what_the_provider_said_of_it(protocol: str) -> None:
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_failure_is_recorded_with_what_the_provider_said_of_it(agent: str) -> None:
     failing = testing.ScriptedProvider([testing.error(400, "too many tools")])
     with failing as provider, recording() as rec, pytest.raises(Exception, match=r"too many tools"):
-        AGENTS[protocol](provider.base_url.removesuffix("/v1"), stream=False)
+        AGENTS[agent](provider.base_url.removesuffix("/v1"), stream=False)
     span = rec.of("chat")[0]
     assert attribute(span, "error.type")
-    assert attribute(span, "gen_ai.request.model") == MODELS[protocol]
+    assert attribute(span, "gen_ai.request.model") == MODELS[agent]
     assert "too many tools" in json.dumps(dict(span.attributes or {}), default=str)

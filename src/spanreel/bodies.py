@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from functools import partial
 from time import monotonic_ns
 from typing import Any, Protocol
 
@@ -81,6 +82,104 @@ class AsyncBody(wrapt.ObjectProxy):  # type: ignore[type-arg]  # generic to type
 
     def __del__(self) -> None:
         _abandon(self)
+
+
+class AsyncReader(wrapt.ObjectProxy):  # type: ignore[type-arg]  # generic to type checkers only
+    """A body's stream reader, as those of asyncio and aiohttp, that tells a tap what is read from it."""
+
+    def __init__(self, reader: Any, tap: Tap) -> None:
+        super().__init__(reader)
+        self._self_tap = tap
+        self._self_room = tap.room
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return _Reads(self.readline)
+
+    def iter_any(self) -> AsyncIterator[bytes]:
+        """What there is, as it comes."""
+        return _Reads(self.readany)
+
+    def iter_chunked(self, n: int) -> AsyncIterator[bytes]:
+        """Pieces of so many bytes at most."""
+        return _Reads(partial(self.read, n))
+
+    def iter_chunks(self) -> AsyncIterator[tuple[bytes, bool]]:
+        """What there is, with whether a chunk of HTTP ends there."""
+        return _Reads(self.readchunk)
+
+    async def read(self, *args: Any, **kwargs: Any) -> bytes:
+        """As the reader does; likewise the others."""
+        return self._self_note(await self._self_read(self.__wrapped__.read(*args, **kwargs)))
+
+    async def readany(self) -> bytes:
+        """What there is."""
+        return self._self_note(await self._self_read(self.__wrapped__.readany()))
+
+    async def readexactly(self, n: int) -> bytes:
+        """So many bytes."""
+        return self._self_note(await self._self_read(self.__wrapped__.readexactly(n)))
+
+    async def readline(self, **kwargs: Any) -> bytes:
+        """A line with its end."""
+        return self._self_note(await self._self_read(self.__wrapped__.readline(**kwargs)))
+
+    async def readuntil(self, *args: Any, **kwargs: Any) -> bytes:
+        """Up to a separator, and with it."""
+        return self._self_note(await self._self_read(self.__wrapped__.readuntil(*args, **kwargs)))
+
+    async def readchunk(self) -> tuple[bytes, bool]:
+        """What there is, with whether a chunk of HTTP ends there."""
+        data, ends = await self._self_read(self.__wrapped__.readchunk())
+        return self._self_note(data), ends
+
+    def read_nowait(self, *args: Any) -> bytes:
+        """What there is already."""
+        return self._self_note(self.__wrapped__.read_nowait(*args))
+
+    def set_exception(self, *args: Any) -> None:
+        """The response is closed, or given back: whoever reads on is told so."""
+        self.__wrapped__.set_exception(*args)
+        self._self_tap.closed()
+
+    async def _self_read(self, reading: Awaitable[Any]) -> Any:
+        try:
+            return await reading
+        except BaseException as error:
+            self._self_tap.failed(error)
+            raise
+
+    def _self_note(self, data: bytes) -> bytes:
+        with quietly("keep what was read of a body"):
+            if data:
+                self._self_room -= len(data)
+                if self._self_room >= 0:
+                    self._self_tap.keep((monotonic_ns(), data))
+                else:
+                    self._self_tap.drop(len(data))
+            if self.__wrapped__.at_eof():
+                self._self_tap.closed()
+        return data
+
+    def __del__(self) -> None:
+        _abandon(self)
+
+
+class _Reads:
+    """One read after the other, until nothing comes."""
+
+    __slots__ = ("_read",)
+
+    def __init__(self, read: Callable[[], Awaitable[Any]]) -> None:
+        self._read = read
+
+    def __aiter__(self) -> _Reads:
+        return self
+
+    async def __anext__(self) -> Any:
+        data = await self._read()
+        if data in (b"", (b"", False)):
+            raise StopAsyncIteration
+        return data
 
 
 class _Pieces:

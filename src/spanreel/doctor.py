@@ -22,10 +22,10 @@ from spanreel.slips import find_slips
 from spanreel.wrapping import instrument, missed_targets, uninstrument, wrapped_targets
 
 OUT_OF_REACH: Final = (
-    ("aiohttp", "model calls over it"),
     ("requests", "model calls over it"),
     ("botocore", "model calls over it (Bedrock)"),
     ("websockets", "realtime model APIs over it"),
+    ("dspy", "model calls of its own engine (3.4 and later), which opens its own sockets,"),
 )
 """Distributions over which models are called and which are not wrapped, and what of them is missed."""
 

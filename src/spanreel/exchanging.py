@@ -12,18 +12,18 @@ import time
 import weakref
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, Final
 
 from opentelemetry import context as otel
 from opentelemetry.context import _SUPPRESS_INSTRUMENTATION_KEY, get_value
 
 from spanreel import boundary as boundaries
-from spanreel.bodies import AsyncBody, SyncBody
+from spanreel.bodies import AsyncBody, AsyncReader, SyncBody, Tap
 from spanreel.capture import ExchangeCapture, http_error
 from spanreel.crossing import Crossing
 from spanreel.model import Error, Operation
 from spanreel.playing import current_player
-from spanreel.point import BrokenOff, ClientPoint, HttpAnswer, HttpRequest, LiveRun, ModelProtocol, Player
+from spanreel.point import BodyKind, BrokenOff, ClientPoint, HttpAnswer, HttpRequest, LiveRun, ModelProtocol, Player
 from spanreel.protocols import is_exchange, recognise
 from spanreel.quiet import quietly
 from spanreel.scope import BUSY_KEY
@@ -32,7 +32,7 @@ from spanreel.start_attributes import other_instrumentation
 
 def send(client: ClientPoint, wrapped: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A synchronous `send`."""
-    exchange = open_exchange(client, args, kwargs)
+    exchange = open_exchange(client, wrapped, args, kwargs)
     if exchange is None:
         return wrapped(*args, **kwargs)
     with exchange.crossing.entered():
@@ -43,8 +43,8 @@ def send(client: ClientPoint, wrapped: Any, args: tuple[Any, ...], kwargs: dict[
             if response is None:
                 with exchange.sending():
                     response = exchange.send(wrapped, args, kwargs)
-            elif not exchange.arguments.get("stream"):
-                response.read()
+            else:
+                client.settle(exchange.arguments, response)
         except BaseException as error:
             exchange.crossing.fail(error)
             raise
@@ -54,7 +54,7 @@ def send(client: ClientPoint, wrapped: Any, args: tuple[Any, ...], kwargs: dict[
 
 async def send_async(client: ClientPoint, wrapped: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """An asynchronous `send`."""
-    exchange = open_exchange(client, args, kwargs)
+    exchange = open_exchange(client, wrapped, args, kwargs)
     if exchange is None:
         return await wrapped(*args, **kwargs)
     with exchange.crossing.entered():
@@ -65,8 +65,8 @@ async def send_async(client: ClientPoint, wrapped: Any, args: tuple[Any, ...], k
             if response is None:
                 with exchange.sending():
                     response = await exchange.send(wrapped, args, kwargs)
-            elif not exchange.arguments.get("stream"):
-                await response.aread()
+            else:
+                await client.settle(exchange.arguments, response)
         except BaseException as error:
             exchange.crossing.fail(error)
             raise
@@ -74,7 +74,7 @@ async def send_async(client: ClientPoint, wrapped: Any, args: tuple[Any, ...], k
     return response
 
 
-def open_exchange(client: ClientPoint, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exchange | None:
+def open_exchange(client: ClientPoint, wrapped: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exchange | None:
     """Open the crossing of a model request; None, at the price of a look at method and path, for all other HTTP."""
     boundary = boundaries.installed()
     if boundary is None:
@@ -82,7 +82,7 @@ def open_exchange(client: ClientPoint, args: tuple[Any, ...], kwargs: dict[str, 
     exchange, found = None, None
     player: Player | None = None
     with quietly("recognise an HTTP request"):
-        arguments = {"request": args[0], **kwargs} if args else kwargs
+        arguments = client.bind(wrapped, args, kwargs)
         method, path = client.peek(arguments)
         found = recognise(method, path, boundary.settings.paths) if method == "POST" else None
     if found is None:
@@ -150,6 +150,7 @@ class Exchange:
         self.room = capture.limit
         self._error: Error | None = None
         self._ended = False
+        self._watched = False
 
     def answer(self) -> Any:
         """The response that a replay gives, unread; None where there is none, or where it lets the model be asked."""
@@ -172,7 +173,12 @@ class Exchange:
 
     def send(self, wrapped: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the client's own `send`, with what a replay gives in the place of what the program asked to send."""
-        return wrapped(*args, **kwargs) if self.given is None else wrapped(**self.given)
+        given = self.given
+        if self.client.expose is not None:
+            given = self.client.expose(given or self.arguments, self.watch) or given
+        if given is None:
+            return wrapped(*args, **kwargs)
+        return wrapped(**{name: value for name, value in given.items() if name != "self"})
 
     def _tell_live(self, player: Player) -> None:
         """Let the replay hear of the end of what it has let through."""
@@ -187,13 +193,16 @@ class Exchange:
 
     def watch(self, response: Any) -> None:
         """The response is here: keep its body if it has been read, else tap the stream that is to come."""
+        if self._watched:
+            return
+        self._watched = True
         with quietly("keep a model's answer"):
             status = self.client.read_status(response)
             self.capture.status, self.capture.headers = status, self.client.read_headers(response)
             self._error = http_error(status) if status >= 400 else None
             body = self.client.read_body(response)
             if body is None:
-                proxy = AsyncBody if self.client.is_async else SyncBody
+                proxy = _PROXIES[self.client.body]
                 self.client.pass_body(response, lambda stream: proxy(stream, self))
                 _unread.add(self)
                 _end_at_exit()
@@ -225,6 +234,11 @@ class Exchange:
 
 
 _NOTHING = nullcontext()
+_PROXIES: Final[Mapping[BodyKind, Callable[[Any, Tap], Any]]] = {
+    BodyKind.ITERATOR: SyncBody,
+    BodyKind.ASYNC_ITERATOR: AsyncBody,
+    BodyKind.ASYNC_READER: AsyncReader,
+}
 _unread: weakref.WeakSet[Exchange] = weakref.WeakSet()
 
 

@@ -308,21 +308,36 @@ class Framework:
     native_scopes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
+class BodyKind(StrEnum):
+    """How a client reads the body of a response."""
+
+    ITERATOR = "iterator"
+    ASYNC_ITERATOR = "async_iterator"
+    ASYNC_READER = "async_reader"
+    """By the methods of asyncio's stream readers: ``read``, ``readline``, ``iter_any``, ..."""
+
+
 @dataclass(frozen=True, slots=True)
 class ClientPoint:
     """One HTTP client's `send`: where exchanges are caught.
 
+    ``bind(wrapped, args, kwargs)`` gives a call's arguments by name, as the other functions get them.
     ``read_request(arguments)`` gives the request with its body, or None where the body is not in memory;
     ``peek(arguments)`` gives (method, path) cheaply. ``read_body(response)`` gives the body where it has already been
     read and decoded, else None. ``pass_body(response, wrap)`` puts ``wrap(stream)`` in the place of the body stream
     that is still to come. ``decode(response, pieces)`` undoes the content encoding, piece by piece.
-    ``build(arguments, answer, is_async)`` makes the native response of a replay; ``rewrite(arguments, request)`` gives
-    the arguments that send this request's body to its URL in the place of their own.
+    ``build(arguments, answer)`` makes the native response of a replay, and ``settle(arguments, response)`` does with it
+    what the client does before it returns one; ``rewrite(arguments, request)`` gives the arguments that send this
+    request's body to its URL in the place of their own. ``expose(arguments, see)`` is for clients that may raise for a
+    response inside their `send`: it gives the arguments with which the client shows it to ``see`` first, or None where
+    it raises for none.
     """
 
     target: str
     library: str
     is_async: bool
+    body: BodyKind
+    bind: Callable[[Any, tuple[Any, ...], Mapping[str, Any]], Mapping[str, Any]]
     peek: Callable[[Mapping[str, Any]], tuple[str, str]]
     read_request: Callable[[Mapping[str, Any]], HttpRequest | None]
     read_status: Callable[[Any], int]
@@ -331,7 +346,9 @@ class ClientPoint:
     pass_body: Callable[[Any, Callable[[Any], Any]], None]
     decode: Callable[[Mapping[str, str], Sequence[Piece]], list[Piece]]
     build: Callable[[Mapping[str, Any], HttpAnswer], Any]
+    settle: Callable[[Mapping[str, Any], Any], Any]
     rewrite: Callable[[Mapping[str, Any], HttpRequest], Mapping[str, Any]]
+    expose: Callable[[Mapping[str, Any], Callable[[Any], None]], Mapping[str, Any] | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

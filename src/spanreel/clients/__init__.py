@@ -1,6 +1,7 @@
 """The HTTP clients where exchanges are caught: one module each, a table of `ClientPoint`s at its end."""
 
+from spanreel.clients.aiohttp import AIOHTTP
 from spanreel.clients.httpx import HTTPX, HTTPX2
 from spanreel.point import ClientPoint
 
-CLIENTS: tuple[ClientPoint, ...] = (*HTTPX, *HTTPX2)
+CLIENTS: tuple[ClientPoint, ...] = (*HTTPX, *HTTPX2, *AIOHTTP)

@@ -10,7 +10,12 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from spanreel.point import ClientPoint, HttpAnswer, HttpRequest, Piece
+from spanreel.point import BodyKind, ClientPoint, HttpAnswer, HttpRequest, Piece
+
+
+def bind(_wrapped: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The arguments by name."""
+    return {"request": args[0], **kwargs} if args else kwargs
 
 
 def peek(arguments: Mapping[str, Any]) -> tuple[str, str]:
@@ -71,6 +76,18 @@ def build(library: str, is_async: bool, arguments: Mapping[str, Any], answer: Ht
     return response
 
 
+def settle(arguments: Mapping[str, Any], response: Any) -> None:
+    """Read the response where it is not to be read by the program."""
+    if not arguments.get("stream"):
+        response.read()
+
+
+async def settle_async(arguments: Mapping[str, Any], response: Any) -> None:
+    """`settle` for asynchronous clients."""
+    if not arguments.get("stream"):
+        await response.aread()
+
+
 def rewrite(library: str, arguments: Mapping[str, Any], request: HttpRequest) -> Mapping[str, Any]:
     """The arguments with a request of this body, to this URL; all else of it as it was."""
     httpx = importlib.import_module(library)
@@ -105,6 +122,8 @@ def _client(library: str, owner: str, is_async: bool) -> ClientPoint:
         target=f"{library}:{owner}.send",
         library=library,
         is_async=is_async,
+        body=BodyKind.ASYNC_ITERATOR if is_async else BodyKind.ITERATOR,
+        bind=bind,
         peek=peek,
         read_request=read_request,
         read_status=lambda response: int(response.status_code),
@@ -113,6 +132,7 @@ def _client(library: str, owner: str, is_async: bool) -> ClientPoint:
         pass_body=pass_body,
         decode=partial(decode, library),
         build=partial(build, library, is_async),
+        settle=settle_async if is_async else settle,
         rewrite=partial(rewrite, library),
     )
 

@@ -32,7 +32,7 @@ DATABASES: Final[tuple[tuple[str, str, int], ...]] = (
 def install() -> None:
     """Have the libraries wrapped, those that are loaded at once, the others when they are."""
     hooks: dict[str, Callable[[Any], None]] = {
-        "aiohttp.client": _wrap_aiohttp,
+        "aiohttp.connector": _wrap_aiohttp,
         "uvloop": _wrap_uvloop,
         "grpc._channel": _wrap_grpc,
         "grpc.aio._channel": _wrap_grpc_aio,
@@ -124,12 +124,13 @@ def _uvloop_program(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _wrap_aiohttp(module: Any) -> None:
-    wrapt.wrap_function_wrapper(module, "ClientSession._request", _aiohttp_request)
+    wrapt.wrap_function_wrapper(module, "BaseConnector.connect", _aiohttp_connect)
 
 
-async def _aiohttp_request(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+async def _aiohttp_connect(wrapped: Any, _instance: Any, args: Any, kwargs: Any) -> Any:
+    """What a request is sent through, be it open already; what a replay answers does not come here."""
     if gate.is_active():
-        url = instance._build_url(args[1] if len(args) > 1 else kwargs["str_or_url"])  # noqa: SLF001 - relative ones
+        url = (args[0] if args else kwargs["req"]).url
         if url.host:
             gate.decide((url.host, url.port))
     return await wrapped(*args, **kwargs)
