@@ -27,7 +27,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from otlp_lines import BEGAN, SECOND
 from spanreel_collector.access import Access, Tls
 from spanreel_collector.conversion.convert import Conversion, convert
-from spanreel_collector.otlp import read_message
+from spanreel_collector.otlp.protobuf_form import read_message
 from spanreel_collector.receiver.committing import Append, Committer, QueueLimits
 from spanreel_collector.receiver.connections import BoundedConnections
 from spanreel_collector.receiver.grpc import start_grpc

@@ -22,7 +22,8 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Status, TracesData
 
 from otlp_lines import BEGAN, GENAI, TRACE, agent, chat, log, request, said
 from spanreel_collector.conversion.convert import convert_files
-from spanreel_collector.otlp import DEEPEST_VALUE, read_message, read_request
+from spanreel_collector.otlp import DEEPEST_VALUE, read_request
+from spanreel_collector.otlp.protobuf_form import read_message
 from spanreel_collector.sources import framing, unpacking
 from spanreel_collector.sources.files import read_body, read_file
 from spanreel_collector.span import Batch, RawSpan

@@ -18,11 +18,13 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 import otlp_lines
 from conftest import cases
 from otlp_doors import TRACE, request, span, spans_of
-from spanreel_collector.otlp import read_message, read_request, write_json
+from spanreel_collector.otlp import read_request
 from spanreel_collector.otlp.grouping import group
 from spanreel_collector.otlp.items import Kept
 from spanreel_collector.otlp.json_parts import take_json_apart
+from spanreel_collector.otlp.json_writing import write_json
 from spanreel_collector.otlp.parts import Apart, Bounds, TooLarge, Undecodable, take_apart
+from spanreel_collector.otlp.protobuf_form import read_message
 from spanreel_collector.otlp.rewriting import rewrite
 from spanreel_collector.span import RawLog, RawSpan
 

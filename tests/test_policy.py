@@ -19,7 +19,8 @@ from spanreel.digest import digest, make_key
 from spanreel.errors import SettingsError
 from spanreel.keyring import NoKey, OneKey
 from spanreel.memory import Memory
-from spanreel.policy import BY_PLAN, KEYLESS, Policy, join_labels
+from spanreel.policy import BY_PLAN, Policy
+from spanreel.policy_labels import KEYLESS, join_labels
 from spanreel.presets import preset
 from spanreel.redaction import Form, Rule, header, make_policy, redact_attributes, redact_json, redact_text
 

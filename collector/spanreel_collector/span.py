@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from spanreel.frozen import dataclass
 from spanreel.model import Json
 
 ENDED = -1

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from spanreel.frozen import dataclass
 from spanreel.model import ModelRecord, Record, RunRecord, SessionInfo, ToolRecord
 from spanreel_collector.span import RawSpan
 

@@ -7,9 +7,12 @@ Messages, parts and tool definitions are JSON objects in the form of the OpenTel
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
-from typing import Any, Final
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final
+
+from spanreel.frozen import dataclass
 
 Json = Any
 """A JSON value: None, bool, int, float, str, list of Json, dict of str to Json."""
@@ -34,7 +37,15 @@ class Dumped(list[Json]):
     __slots__ = ()
 
 
-class Operation(StrEnum):
+class Word(StrEnum):
+    """A word of a closed set."""
+
+    if not TYPE_CHECKING:
+        # Whoever writes a document asks each word for its value; the standard library's way takes two calls in Python.
+        value = property(attrgetter("_value_"))
+
+
+class Operation(Word):
     """What a model is asked to do (``gen_ai.operation.name``)."""
 
     CHAT = "chat"
@@ -48,7 +59,7 @@ class Operation(StrEnum):
         return self is Operation.CHAT
 
 
-class Fidelity(StrEnum):
+class Fidelity(Word):
     """How a recorded field came to us."""
 
     WHOLE = "whole"
@@ -58,7 +69,7 @@ class Fidelity(StrEnum):
     ABSENT = "absent"
 
 
-class Status(StrEnum):
+class Status(Word):
     """How a session, run or call ended."""
 
     OK = "ok"
@@ -69,7 +80,7 @@ class Status(StrEnum):
     BLOCKED = "blocked"
 
 
-class ErrorCategory(StrEnum):
+class ErrorCategory(Word):
     """The closed set of reasons for a failure."""
 
     MAX_TURNS = "max_turns"
@@ -84,7 +95,7 @@ class ErrorCategory(StrEnum):
     OTHER = "other"
 
 
-class ToolKind(StrEnum):
+class ToolKind(Word):
     """Who runs a tool."""
 
     FUNCTION = "function"

@@ -18,13 +18,11 @@ from spanreel.digest import class_of
 from spanreel.keyring import Digests, Keyring
 from spanreel.memory import Memory
 from spanreel.places import ANY, DEEP, Place, pointer_steps, step, tool_steps
+from spanreel.policy_labels import KEYLESS
 from spanreel.rules import CREDENTIAL_NAME, Decision, Find, Form, Rule, check_rule
 
 KNOWN_BYTES: Final = 4 * 1024 * 1024
 """How much of what was redacted before is known again."""
-
-KEYLESS: Final = ";keyless"
-"""What is put after the name of a policy that masked what it would have digested, for want of a key."""
 
 BY_PLAN: Final = ";phonenumbers"
 """What is put after the name of a policy that knew telephone numbers by the library of their plans."""
@@ -105,16 +103,6 @@ class Policy:
         if decision.form is Form.DIGEST:
             return self.digests.place(self.domain, decision.field_class or field_class, leaf) or MASK
         return MASK
-
-
-def join_labels(one: str | None, other: str | None) -> str | None:
-    """How a recording names the policies of its parts; where there are two, neither alone makes its placeholders."""
-    if one is None or other is None or one == other:
-        return one or other
-    labels = [*one.split(", "), *other.split(", ")]
-    keyless = {label.removesuffix(KEYLESS) for label in labels if label.endswith(KEYLESS)}
-    names = sorted({label.removesuffix(KEYLESS) for label in labels})
-    return ", ".join(name + KEYLESS * (name in keyless) for name in names)
 
 
 def compile_policy(

@@ -18,7 +18,8 @@ from spanreel.detectors import DETECTORS, MASK
 from spanreel.digest import key_ids_in
 from spanreel.fidelity import OWN_MARKS, own_mark
 from spanreel.model import Json
-from spanreel.policy import Policy, join_labels
+from spanreel.policy import Policy
+from spanreel.policy_labels import join_labels
 from spanreel.presets import DEFAULT, make_policy
 from spanreel.rules import Form, Rule
 from spanreel.settings import Settings

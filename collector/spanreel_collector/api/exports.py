@@ -16,7 +16,7 @@ from spanreel.session import read_session
 from spanreel_collector.api.problems import no_session
 from spanreel_collector.api.serving import InStore, Tenant
 from spanreel_collector.conversion.kitaru_jsonl import write_line
-from spanreel_collector.otlp import write_json
+from spanreel_collector.otlp.json_writing import write_json
 from spanreel_collector.stores.records import Segment, Signal
 from spanreel_collector.stores.store import Store
 

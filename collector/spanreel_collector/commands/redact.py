@@ -23,7 +23,8 @@ from spanreel.session import write_session
 from spanreel.settings import REDACTION
 from spanreel.subcommand import FAILED, OK, USAGE, Command
 from spanreel_collector import json_text
-from spanreel_collector.otlp import read_message, write_json
+from spanreel_collector.otlp.json_writing import write_json
+from spanreel_collector.otlp.protobuf_form import read_message
 from spanreel_collector.redaction.sessions import redact_document, redact_session
 from spanreel_collector.redaction.traces import redact_request
 from spanreel_collector.sources.framing import read_records

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from spanreel.model import Json, Status
-from spanreel.policy import join_labels
+from spanreel.policy_labels import join_labels
 from spanreel.session import ModelCall, Run, Session
 from spanreel_collector import json_text
 from spanreel_collector.sessions.assemble import summarise

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ProcessPoolExecutor
 
 _Given = TypeVar("_Given")
 _Made = TypeVar("_Made")
@@ -49,6 +50,10 @@ def crew(jobs: int, begin: Callable[[], None] | None = None) -> Iterator[Crew]:
     if jobs <= 1:
         yield _Alone()
         return
+    # Who works alone need not wait for what makes processes.
+    import multiprocessing  # noqa: PLC0415 - as said
+    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - the same
+
     # A fresh process each: one that is forked would share what this one has open.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(jobs, mp_context=context, initializer=begin) as executor:

@@ -1,9 +1,10 @@
-"""OTLP export requests: read as raw spans and logs behind one `Batch`, taken apart as bytes, answered."""
+"""OTLP export requests: read as raw spans and logs behind one `Batch`, taken apart as bytes, answered.
+
+Reading needs no protobuf library; the modules that do are imported by name, where they are needed.
+"""
 
 from __future__ import annotations
 
 from spanreel_collector.otlp.json_form import DEEPEST_VALUE, read_request
-from spanreel_collector.otlp.json_writing import write_json
-from spanreel_collector.otlp.protobuf_form import Signal, read_message
 
-__all__ = ["DEEPEST_VALUE", "Signal", "read_message", "read_request", "write_json"]
+__all__ = ["DEEPEST_VALUE", "read_request"]

@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from spanreel_collector import dialects
-from spanreel_collector.otlp import read_message
 from spanreel_collector.otlp.grouping import group
 from spanreel_collector.otlp.items import Item
 from spanreel_collector.otlp.parts import Apart, Part
+from spanreel_collector.otlp.protobuf_form import read_message
 from spanreel_collector.stores.records import NO_TRACE
 
 

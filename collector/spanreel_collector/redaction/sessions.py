@@ -9,7 +9,8 @@ from spanreel import conventions as names
 from spanreel.binary import without_binary
 from spanreel.digest import key_ids_in
 from spanreel.model import Json
-from spanreel.policy import Policy, join_labels
+from spanreel.policy import Policy
+from spanreel.policy_labels import join_labels
 from spanreel.redaction import redact_attributes, redact_json
 from spanreel.session import Session, read_session
 from spanreel_collector import json_text

@@ -20,7 +20,7 @@ from spanreel_collector.conversion.growth import says_the_same
 from spanreel_collector.conversion.packing import Packed, pack
 from spanreel_collector.conversion.spool import Cluster, Part, Spool
 from spanreel_collector.conversion.unions import Unions
-from spanreel_collector.otlp import read_message
+from spanreel_collector.otlp.protobuf_form import read_message
 from spanreel_collector.service.summaries import searchable, summarise
 from spanreel_collector.sources.references import resolve
 from spanreel_collector.span import Batch, Fault

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from spanreel import conventions as names
 from spanreel.loss_markers import find_loss
 from spanreel.model import Fidelity, Json, SessionInfo
-from spanreel.policy import join_labels
+from spanreel.policy_labels import join_labels
 from spanreel_collector.dialects import spanreel as own_dialect
 from spanreel_collector.dialects import values
 from spanreel_collector.span import Attributes, Origin, RawSpan

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from spanreel_collector.otlp import read_message
 from spanreel_collector.sources.documents import read_line
 from spanreel_collector.sources.framing import PIECE, Record, read_records
 from spanreel_collector.sources.references import resolve
@@ -82,6 +81,9 @@ def read_body(data: bytes, form: Literal["json", "protobuf"], place: str) -> Bat
     """What the body of an export request holds, unpacked; what cannot be read comes as faults."""
     if form == "json":
         return read_line(data, place)
+    # Who reads lines of JSON need not wait for the library.
+    from spanreel_collector.otlp.protobuf_form import read_message  # noqa: PLC0415 - as said
+
     try:
         return read_message(data, place)
     except ValueError as error:

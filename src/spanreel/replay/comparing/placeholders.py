@@ -14,8 +14,9 @@ from spanreel.errors import ReplayRefused, SettingsError
 from spanreel.keyring import Keyring, NoKey, OneKey
 from spanreel.memory import Memory
 from spanreel.model import Json, Request
-from spanreel.policy import BY_PLAN, KEYLESS, KNOWN_BYTES, Policy
+from spanreel.policy import BY_PLAN, KNOWN_BYTES, Policy
 from spanreel.policy_file import find_policy
+from spanreel.policy_labels import KEYLESS
 from spanreel.presets import preset
 from spanreel.redaction import redact_attributes
 from spanreel.session import Session
