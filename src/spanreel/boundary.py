@@ -9,14 +9,13 @@ import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from opentelemetry import context as otel
-from opentelemetry import trace
-from opentelemetry.context import Context, set_value
-from opentelemetry.trace import Span, SpanKind, Tracer
+from opentelemetry.context import Context
+from opentelemetry.trace import NoOpTracer, Span, SpanKind, Tracer
 
-from spanreel import conventions
+from spanreel import contexts, conventions
 from spanreel.capture import ExchangeCapture, RecordCapture
 from spanreel.crossing import Crossing
 from spanreel.keeping import DrawsKept, RunKept, ToolKept
@@ -40,36 +39,37 @@ from spanreel.point import (
     ToolRequest,
     ToolResult,
 )
-from spanreel.protocols import peek_model
-from spanreel.protocols.paths import model_in
 from spanreel.quiet import quietly
 from spanreel.scope import (
-    BUSY_KEY,
     Failure,
     Failures,
     RunScope,
     ToolScope,
     Turn,
+    busy,
     implicit_run,
     leave_exchange,
     leave_turn,
     merge,
     model_parent,
     parent_context,
-    run_in,
     scope_in,
     session_in,
     span_id_of,
     tool_parent,
     with_scope,
+    with_span,
 )
 from spanreel.settings import Capture, Settings
 from spanreel.snapshot import snapshot
-from spanreel.start_attributes import agent_attributes, exchange_attributes, titled, tool_attributes
+from spanreel.spans import begin, say
+from spanreel.start_attributes import ExchangeStart, Start, other_instrumentation, run_attributes, tool_attributes
 from spanreel.tracing import TracerSource
 
-UNRECORDED = trace.NoOpTracer()
+UNRECORDED = NoOpTracer()
 """Spans of a replay that nobody asked to record."""
+
+_NOBODY, _UNKNOWN_SESSION = Agent(), SessionInfo()
 
 
 class Boundary:
@@ -78,17 +78,11 @@ class Boundary:
     def __init__(self, settings: Settings, source: TracerSource) -> None:
         self.settings = settings
         self.source = source
-        self._loose_failures = Failures()
-
-    @property
-    def records(self) -> bool:
+        self.records = settings.capture is not Capture.OFF
         """Whether anything is recorded at all."""
-        return self.settings.capture is not Capture.OFF
-
-    @property
-    def content(self) -> bool:
+        self.content = settings.content
         """Whether content is recorded."""
-        return self.settings.content
+        self._loose_failures = Failures()
 
     # -- runs --------------------------------------------------------------------------------------------------------
 
@@ -96,17 +90,16 @@ class Boundary:
         self, request: RunRequest, player: Player | None, read_result: Callable[[Any], RunResult]
     ) -> tuple[Crossing, RunScope]:
         """A run starts here. The caller attaches the crossing's context while the run works."""
-        current = otel.get_current()
+        current = contexts.current()
         outer = scope_in(current)
         parent = outer.run if isinstance(outer, ToolScope) else outer
-        session = merge(session_in(current), SessionInfo(id=request.conversation_id, user_id=request.user_id))
+        session = session_in(current)
+        if request.conversation_id or request.user_id:
+            session = merge(session, SessionInfo(id=request.conversation_id, user_id=request.user_id))
         path = parent.child_path(request.agent.name) if parent else "root"
         tracer, hold = self._tracer(current, player)
-        span = tracer.start_span(
-            titled(conventions.INVOKE_AGENT, request.agent.name),
-            context=parent_context(current),
-            attributes=self._said(conventions.INVOKE_AGENT, request.agent, session, player),
-        )
+        start = self._start(conventions.INVOKE_AGENT, request.agent.name, request.agent, session, player)
+        span = begin(tracer, start, parent_context(current))
         live = LiveRun(
             id=span_id_of(span) or secrets.token_hex(8),
             path=path,
@@ -128,7 +121,7 @@ class Boundary:
             content=self.content,
         )
         if span.is_recording():
-            span.set_attributes({conventions.RUN_ID: live.id, conventions.RUN_PATH: path})
+            say(span, run_attributes(live))
             with crossing.entered(), quietly("keep a run's input"):
                 if callable(request.arguments) and self.content:
                     request = replace(request, arguments=request.arguments())
@@ -145,15 +138,9 @@ class Boundary:
             run.span.set_attribute(conventions.RUN_SEES_TOOLS, True)
 
     def _say_started(self, tracer: Tracer, hold: Hold, scope: RunScope, kept: RunKept, player: Player | None) -> None:
-        started = tracer.start_span(
-            conventions.RUN_STARTED,
-            context=scope.context,
-            attributes={
-                **self._said(conventions.RUN_STARTED, scope.live.agent, scope.session, player),
-                conventions.RUN_ID: scope.live.id,
-                conventions.RUN_PATH: scope.live.path,
-            },
-        )
+        start = self._start(conventions.RUN_STARTED, None, scope.live.agent, scope.session, player)
+        start.rest = run_attributes(scope.live)
+        started = begin(tracer, start, scope.context)
         hold(started, kept.started())
         started.end()
 
@@ -179,16 +166,12 @@ class Boundary:
         session = top.session
         tracer, hold = self._tracer(top.context, player)
         path = top.child_path(agent.name)
-        span = tracer.start_span(
-            titled(conventions.INVOKE_AGENT, agent.name),
-            context=top.context,
-            attributes=self._said(conventions.INVOKE_AGENT, agent, session, player),
-        )
+        span = begin(tracer, self._start(conventions.INVOKE_AGENT, agent.name, agent, session, player), top.context)
         live = LiveRun(span_id_of(span) or secrets.token_hex(8), path, agent, top.live.id, request)
         scope = RunScope(live=live, span=span, context=top.context, session=session, parent=top)
         scope.context = with_scope(top.context, span, scope)
         if span.is_recording():
-            span.set_attributes({conventions.RUN_ID: live.id, conventions.RUN_PATH: path})
+            say(span, run_attributes(live))
             hold(span, RecordCapture(RunRecord(run_id=live.id, path=path, agent=agent), self.content))
         if player is not None:
             player.begin_run(live, RunRequest(agent))
@@ -214,25 +197,25 @@ class Boundary:
 
         None where the sampler drops it: then it passes untouched.
         """
-        current = otel.get_current()
-        run = run_in(current)
+        current = contexts.current()
+        scope = scope_in(current)
+        run = scope if type(scope) is RunScope else None
         tracer, hold = self._tracer(current, player)
-        failures = run.failures if run else self._loose_failures
+        failures, session, agent = self._loose_failures, _UNKNOWN_SESSION, _NOBODY
+        if run is not None:
+            failures, session, agent = run.failures, run.session, run.live.agent
+        elif current:
+            session = session_in(current)
         failure = failures.take(request.body)
         turn = failure.turn if failure else None
         if turn is None and run is not None and operation.opens_turn:
             turn = self._open_turn(run, tracer, player)
-        session = run.session if run else session_in(current)
-        agent = run.live.agent if run else Agent()
-        model = peek_model(request.body) or model_in(request.path)
-        span = tracer.start_span(
-            titled(str(operation), model),
-            kind=SpanKind.CLIENT,
-            context=model_parent(current, run, turn, failure),
-            attributes={
-                **self._said(str(operation), agent, session, player),
-                **exchange_attributes(protocol, operation, request, model),
-            },
+        second_view = other_instrumentation(current) if current else None
+        span = begin(
+            tracer,
+            ExchangeStart(protocol, operation, request, agent, session, player, self.content, second_view),
+            model_parent(current, run, turn, failure),
+            SpanKind.CLIENT,
         )
         if player is None and not span.is_recording():
             span.end()
@@ -254,13 +237,12 @@ class Boundary:
             with run.lock:
                 turn.open_models += 1
                 turn.exchanges.append(capture)
-        context = with_scope(current, span, scope_in(current))
         crossing = Crossing(
             span=span,
-            context=set_value(BUSY_KEY, True, context),
+            context=busy(current, span, scope),
             hold=hold,
             kept=capture,
-            leave=lambda end: leave_exchange(run, turn, end),
+            leave=partial(leave_exchange, run, turn),
             category=ErrorCategory.MODEL,
             content=self.content,
         )
@@ -283,16 +265,10 @@ class Boundary:
             index, run.turn_count = run.turn_count, run.turn_count + 1
         for turn in closed:
             turn.span.end(turn.last_end or None)
-        span = tracer.start_span(
-            f"{conventions.AGENT_STEP} {index}",
-            context=run.context,
-            attributes={
-                **self._said(conventions.AGENT_STEP, run.live.agent, run.session, player),
-                conventions.RUN_ID: run.live.id,
-                conventions.TURN_INDEX: index,
-            },
-        )
-        turn = Turn(index, span, trace.set_span_in_context(span, run.context))
+        start = self._start(conventions.AGENT_STEP, str(index), run.live.agent, run.session, player)
+        start.rest = {conventions.RUN_ID: run.live.id, conventions.TURN_INDEX: index}
+        span = begin(tracer, start, run.context)
+        turn = Turn(index, span, with_span(run.context, span))
         with run.lock:
             run.turns.append(turn)
         return turn
@@ -303,20 +279,16 @@ class Boundary:
         self, request: ToolRequest, player: Player | None, read_result: Callable[[Any], ToolResult]
     ) -> tuple[Crossing, ToolScope]:
         """A tool is about to be called."""
-        current = otel.get_current()
+        current = contexts.current()
         outer = scope_in(current)
         run = outer if isinstance(outer, RunScope) else None
         turn = run.turn_of(request.call_id) if run else None
         tracer, hold = self._tracer(current, player)
         session = run.session if run else session_in(current)
-        span = tracer.start_span(
-            titled(conventions.EXECUTE_TOOL, request.name),
-            context=tool_parent(current, run, turn),
-            attributes={
-                **self._said(conventions.EXECUTE_TOOL, run.live.agent if run else Agent(), session, player),
-                **tool_attributes(request, run, turn),
-            },
-        )
+        agent = run.live.agent if run else _NOBODY
+        start = self._start(conventions.EXECUTE_TOOL, request.name, agent, session, player)
+        start.rest = tool_attributes(request, run, turn)
+        span = begin(tracer, start, tool_parent(current, run, turn))
         asked = request
         if player is not None:
             request = _frozen(request)
@@ -340,7 +312,7 @@ class Boundary:
             context=with_scope(current, span, scope),
             hold=hold,
             kept=ToolKept(record, self.content, scope, read_result),
-            leave=lambda end: leave_turn(turn, end),
+            leave=partial(leave_turn, turn),
             category=ErrorCategory.TOOL,
             content=self.content,
         )
@@ -351,12 +323,14 @@ class Boundary:
 
     def _tracer(self, context: Context, player: Player | None) -> tuple[Tracer, Hold]:
         """The tracer for a span under this context, and what takes the capture when the span ends."""
-        if not self.records or (player is not None and not getattr(player, "records", False)):
-            return UNRECORDED, _hold_nothing
-        return self.source.tracer_for(context)
+        if self.records and (player is None or getattr(player, "records", False)):
+            return self.source.tracer_for(context)
+        return UNRECORDED, _hold_nothing
 
-    def _said(self, operation: str, agent: Agent, session: SessionInfo, player: Player | None) -> dict[str, Any]:
-        return agent_attributes(operation, agent, session, player, content=self.content)
+    def _start(
+        self, operation: str, of: str | None, agent: Agent, session: SessionInfo, player: Player | None
+    ) -> Start:
+        return Start(operation, of, agent, session, player, self.content)
 
 
 Hold = Callable[[Span, Any], None]

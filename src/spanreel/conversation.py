@@ -14,6 +14,7 @@ from opentelemetry.context import set_value
 
 from spanreel.model import SessionInfo
 from spanreel.scope import SESSION_KEY
+from spanreel.snapshot import snapshot
 from spanreel.streams import watch_async_generator, watch_generator
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -39,7 +40,7 @@ class session:  # noqa: N801  # used as a decorator and in `with`, where functio
         tags: Sequence[str] = (),
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
-        self.info = SessionInfo(str(id), user_id, name, tuple(tags), dict(metadata or {}))
+        self.info = SessionInfo(str(id), user_id, name, tuple(tags), snapshot(dict(metadata or {})).value)
         self._tokens: list[Token[Any]] = []
 
     def __call__(self, function: Function) -> Function:

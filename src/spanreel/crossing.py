@@ -6,16 +6,14 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from opentelemetry import context as otel
-from opentelemetry.context import _RUNTIME_CONTEXT, Context
-from opentelemetry.context.contextvars_context import ContextVarsRuntimeContext
+from opentelemetry.context import Context
 from opentelemetry.trace import Span, Status, StatusCode
 
-from spanreel import conventions, model
+from spanreel import contexts, conventions, model
+from spanreel.contexts import Attached
 from spanreel.keeping import Kept
 from spanreel.model import Error, ErrorCategory
 from spanreel.point import RunResult, ToolResult
@@ -52,11 +50,11 @@ class Crossing:
 
     def entered(self) -> AbstractContextManager[None]:
         """The crossing's context, attached for the length of a block that yields nothing to the caller."""
-        return _Attached(self.context)
+        return Attached(self.context)
 
     def opened(self) -> AbstractContextManager[None]:
         """`entered`, for a call that a replay lets go to the world."""
-        return _Attached(opened(self.context))
+        return Attached(opened(self.context))
 
     def stay(self) -> Callable[[], None]:
         """The crossing's context, made current until what comes back is called.
@@ -64,12 +62,12 @@ class Crossing:
         A block inside a generator may be left in another task than it was entered in, where no token of
         `contextvars` is good; what is current there is somebody else's, and stays.
         """
-        before = otel.get_current()
-        otel.attach(self.context)
+        before = contexts.current()
+        contexts.attach(self.context)
 
         def leave() -> None:
-            if otel.get_current() is self.context:
-                otel.attach(before)
+            if contexts.current() is self.context:
+                contexts.attach(before)
 
         return leave
 
@@ -130,36 +128,6 @@ class Crossing:
             self.leave(end_time)
         with quietly("end a span"):
             self.span.end(end_time)
-
-
-class _Attached:
-    """A context that is current inside a block; a class, since a generator costs several times as much."""
-
-    __slots__ = ("_context", "_token")
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
-
-    def __enter__(self) -> None:
-        self._token = _attach(self._context)
-
-    def __exit__(self, *_: object) -> None:
-        # A coroutine that was thrown away is closed in another context, where there is nothing to detach.
-        try:
-            _detach(self._token)
-        except ValueError:
-            pass
-
-
-def _attaching() -> tuple[Callable[[Context], Any], Callable[[Any], None]]:
-    """Attach and detach: OpenTelemetry's own, or what these come to, since they are called for every value streamed."""
-    variable = getattr(_RUNTIME_CONTEXT, "_current_context", None)
-    if type(_RUNTIME_CONTEXT) is ContextVarsRuntimeContext and isinstance(variable, ContextVar):
-        return variable.set, variable.reset
-    return otel.attach, otel.detach
-
-
-_attach, _detach = _attaching()
 
 
 MOST_ITEMS = 10_000

@@ -166,7 +166,7 @@ class Pipeline:
 
     def _supersede(self, waiting: Waiting) -> None:
         """A run that ends while its beginning still waits says all that its beginning would have said."""
-        operation = waiting.span.attributes.get(conventions.OPERATION)
+        operation = waiting.span.operation
         if operation == conventions.RUN_STARTED and waiting.span.parent is not None:
             self._begun[waiting.span.parent.span_id] = waiting
         elif operation == conventions.INVOKE_AGENT and not waiting.content_dropped:
@@ -175,7 +175,7 @@ class Pipeline:
                 begun.superseded = True
 
     def _wakes(self, span: OwnSpan) -> bool:
-        flush, operation = self.settings.flush, span.attributes.get(conventions.OPERATION)
+        flush, operation = self.settings.flush, span.operation
         if flush is Flush.CALL or operation == conventions.RUN_STARTED or span.parent is None or span.parent.is_remote:
             return True
         return flush is Flush.TURN and operation == conventions.AGENT_STEP

@@ -9,10 +9,10 @@ import functools
 from collections.abc import Callable, Collection
 from typing import Any
 
-from opentelemetry import trace
 from opentelemetry.context import Context
-from opentelemetry.trace import NonRecordingSpan, Span
+from opentelemetry.trace import INVALID_SPAN, NonRecordingSpan, Span
 
+from spanreel import contexts
 from spanreel.quiet import quietly
 
 TRACER_MODULE = "opentelemetry.sdk.trace"
@@ -30,10 +30,10 @@ class SilencedSpan(NonRecordingSpan):
 
 def live_span(context: Context | None = None) -> Span:
     """The span that is current in a context, silenced ones looked through."""
-    span = trace.get_current_span(context)
-    while isinstance(span, SilencedSpan):
+    span: Any = (contexts.current() if context is None else context).get(contexts.SPAN_KEY)
+    while type(span) is SilencedSpan:
         span = span.above
-    return span
+    return span if isinstance(span, Span) else INVALID_SPAN
 
 
 def is_same(one: Span, other: Span) -> bool:

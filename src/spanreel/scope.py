@@ -10,12 +10,13 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from opentelemetry import baggage, trace
+from opentelemetry import baggage
 from opentelemetry.context import Context, create_key, get_value, set_value
-from opentelemetry.trace import Span, SpanContext
+from opentelemetry.trace import NonRecordingSpan, Span, SpanContext
 
 from spanreel import conventions
 from spanreel.capture import ExchangeCapture
+from spanreel.contexts import SPAN_KEY
 from spanreel.model import Agent, SessionInfo
 from spanreel.native import is_same, live_span
 from spanreel.point import LiveRun, Outcome, ToolRequest
@@ -152,12 +153,10 @@ def _digest(body: bytes) -> bytes:
 
 def scope_in(context: Context) -> Scope | None:
     """The innermost scope of a context that is still open."""
-    scope = get_value(SCOPE_KEY, context)
+    scope = context.get(SCOPE_KEY)
     if isinstance(scope, RunScope):
         return None if scope.ended else scope.active()
-    if isinstance(scope, ToolScope):
-        return scope
-    return None
+    return scope if isinstance(scope, ToolScope) else None
 
 
 def run_in(context: Context) -> RunScope | None:
@@ -178,7 +177,7 @@ def is_open() -> bool:
 
 def parent_context(context: Context) -> Context:
     """The context to start a span in: an empty one where all that is left in it is a run that has ended."""
-    scope = get_value(SCOPE_KEY, context)
+    scope = context.get(SCOPE_KEY)
     if isinstance(scope, RunScope) and scope.ended and is_same(live_span(context), scope.span):
         return Context()
     return context
@@ -201,7 +200,9 @@ def stepped_in(called: Context, stepped: Context) -> Context:
 
 def session_in(context: Context) -> SessionInfo:
     """The session of a context: said in the code, else what the run knows, else baggage."""
-    said = get_value(SESSION_KEY, context)
+    if not context:
+        return _UNSAID
+    said = context.get(SESSION_KEY)
     if isinstance(said, SessionInfo) and said.id:
         return said
     scope = scope_in(context)
@@ -238,7 +239,17 @@ def _baggage(context: Context) -> SessionInfo:
 
 def with_scope(context: Context, span: Span, scope: Scope | None) -> Context:
     """The context inside a crossing."""
-    return set_value(SCOPE_KEY, scope, trace.set_span_in_context(span, context))
+    return Context(context, **{SPAN_KEY: span, SCOPE_KEY: scope})
+
+
+def busy(context: Context, span: Span, scope: Scope | None) -> Context:
+    """The context inside the crossing of an exchange."""
+    return Context(context, **{SPAN_KEY: span, SCOPE_KEY: scope, BUSY_KEY: True})
+
+
+def with_span(context: Context, span: Span) -> Context:
+    """The context with this span current in it."""
+    return Context(context, **{SPAN_KEY: span})
 
 
 def span_id_of(span: Span) -> str | None:
@@ -249,16 +260,20 @@ def span_id_of(span: Span) -> str | None:
 
 def model_parent(current: Context, run: RunScope | None, turn: Turn | None, failure: Failure | None) -> Context:
     """Under the turn; under the user's own span where one stands between; a loose retry under what it retries."""
+    if turn is not None and run is not None and current.get(SPAN_KEY) is run.span:
+        return turn.context
     context = parent_context(current)
     if turn is not None and run is not None and _nothing_between(context, run):
         return turn.context
     if failure is not None and not live_span(context).get_span_context().is_valid:
-        return trace.set_span_in_context(trace.NonRecordingSpan(failure.origin), context)
+        return with_span(context, NonRecordingSpan(failure.origin))
     return context
 
 
 def tool_parent(current: Context, run: RunScope | None, turn: Turn | None) -> Context:
     """Under the turn that asked; under the user's own span where one stands between."""
+    if turn is not None and run is not None and current.get(SPAN_KEY) is run.span:
+        return turn.context
     context = parent_context(current)
     return turn.context if turn is not None and run is not None and _nothing_between(context, run) else context
 

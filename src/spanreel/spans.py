@@ -10,8 +10,10 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from opentelemetry import trace
 from opentelemetry.attributes import BoundedAttributes
@@ -20,12 +22,81 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import Event, SpanLimits, TracerProvider
 from opentelemetry.sdk.trace.sampling import DEFAULT_ON, Decision
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
-from opentelemetry.trace import Link, NonRecordingSpan, Span, SpanContext, SpanKind, Status, StatusCode, TraceFlags
+from opentelemetry.trace import (
+    Link,
+    NonRecordingSpan,
+    Span,
+    SpanContext,
+    SpanKind,
+    Status,
+    StatusCode,
+    TraceFlags,
+    Tracer,
+    TraceState,
+)
 from opentelemetry.util.types import Attributes, AttributeValue
 
+from spanreel import contexts, conventions
+
 _SCALARS: Final = frozenset({str, bool, int, float})
+_SAMPLED: Final = TraceFlags.SAMPLED
 _RANDOM: Final = 2
 """The flag of a trace id that is random (W3C trace context, level 2)."""
+_FLAGS: Final = tuple(TraceFlags(flags) for flags in range(4))
+_UNSET: Final = Status()
+
+
+class Start(Protocol):
+    """What a span says from its start. Asked when it leaves, or when somebody wants to know before."""
+
+    @property
+    def operation(self) -> str:
+        """``gen_ai.operation.name``, which all else may wait for."""
+        ...
+
+    def name(self) -> str:
+        """The span's name."""
+        ...
+
+    def attributes(self) -> dict[str, Any]:
+        """The span's attributes, the operation among them."""
+        ...
+
+
+@dataclass(eq=False, slots=True)
+class Given:
+    """A start that is known already."""
+
+    given_name: str
+    given_attributes: dict[str, Any]
+
+    @property
+    def operation(self) -> str:
+        """As given."""
+        return str(self.given_attributes.get(conventions.OPERATION, ""))
+
+    def name(self) -> str:
+        """As given."""
+        return self.given_name
+
+    def attributes(self) -> dict[str, Any]:
+        """As given."""
+        return self.given_attributes
+
+
+def begin(tracer: Tracer, start: Start, context: Context, kind: SpanKind = SpanKind.INTERNAL) -> Span:
+    """A span below the one that is current in the context, of whosever tracer."""
+    if isinstance(tracer, OwnTracer):
+        return tracer.begin(start, context, kind)
+    return tracer.start_span(start.name(), context=context, kind=kind, attributes=start.attributes())
+
+
+def say(span: Span, attributes: dict[str, Any]) -> None:
+    """Have a span that has just begun say these too; nothing is worked out for it."""
+    if type(span) is OwnSpan:
+        span.say(attributes)
+    else:
+        span.set_attributes(attributes)
 
 
 class OwnTracer(trace.Tracer):
@@ -40,6 +111,19 @@ class OwnTracer(trace.Tracer):
         self._ids = provider.id_generator
         is_random = getattr(self._ids, "is_trace_id_random", None)  # not yet in the oldest SDK that we run with
         self._root_flags = _RANDOM if is_random is not None and is_random() else 0
+
+    def begin(self, start: Start, context: Context, kind: SpanKind) -> Span:
+        """`start_span`; where the sampler is the one that nearly all have, nothing asks yet what the span says."""
+        if self._sampler is not DEFAULT_ON:
+            return self.start_span(start.name(), context, kind, start.attributes())
+        above = context.get(contexts.SPAN_KEY)
+        if above is None:
+            return self._span(self._ids.generate_trace_id(), self._root_flags | _SAMPLED, None, None, kind, start)
+        parent = above.context if type(above) is OwnSpan else trace.get_current_span(context).get_span_context()
+        if not parent.is_valid or not parent.trace_flags & _SAMPLED:
+            return self.start_span(start.name(), context, kind, start.attributes())
+        flags = parent.trace_flags & (_SAMPLED | _RANDOM)
+        return self._span(parent.trace_id, flags, parent.trace_state, parent, kind, start)
 
     def start_span(  # noqa: PLR0913 - OpenTelemetry's own signature
         self,
@@ -59,19 +143,31 @@ class OwnTracer(trace.Tracer):
             trace_id, flags = self._ids.generate_trace_id(), self._root_flags
         else:
             trace_id, flags = parent.trace_id, parent.trace_flags & _RANDOM
-        if self._sampler is DEFAULT_ON:  # what nearly all have, decided here at no price
-            state = None if parent is None else parent.trace_state
-            sampled = recording = parent is None or bool(parent.trace_flags & TraceFlags.SAMPLED)
-        else:
-            result = self._sampler.should_sample(context, trace_id, name, kind, attributes, links or ())
-            state, attributes = result.trace_state, result.attributes
-            sampled = result.decision is Decision.RECORD_AND_SAMPLE
-            recording = result.decision is not Decision.DROP
-        flags = TraceFlags(flags | TraceFlags.SAMPLED if sampled else flags)
-        identity = SpanContext(trace_id, self._ids.generate_span_id(), False, flags, state)
-        if not recording:
+        result = self._sampler.should_sample(context, trace_id, name, kind, attributes, links or ())
+        if result.decision is Decision.RECORD_AND_SAMPLE:
+            flags |= _SAMPLED
+        if result.decision is Decision.DROP:
+            identity = SpanContext(trace_id, self._ids.generate_span_id(), False, _FLAGS[flags], result.trace_state)
             return NonRecordingSpan(identity)
-        return OwnSpan(self, name, identity, parent, kind, dict(attributes or ()), list(links or ()), start_time)
+        span = self._span(
+            trace_id, flags, result.trace_state, parent, kind, Given(name, dict(result.attributes or ())), start_time
+        )
+        if links:
+            span.links = list(links)
+        return span
+
+    def _span(  # noqa: PLR0913 - what a span is made of
+        self,
+        trace_id: int,
+        flags: int,
+        state: TraceState | None,
+        parent: SpanContext | None,
+        kind: SpanKind,
+        start: Start,
+        start_time: int | None = None,
+    ) -> OwnSpan:
+        identity = SpanContext(trace_id, self._ids.generate_span_id(), False, _FLAGS[flags], state)
+        return OwnSpan(self, identity, parent, kind, start, start_time)
 
     @contextmanager
     def start_as_current_span(  # type: ignore[override]  # the SDK's is a generator's manager too
@@ -85,29 +181,58 @@ class OwnTracer(trace.Tracer):
 class OwnSpan(Span):
     """One span; what it says is read when it has ended. ``capture`` is what a boundary kept of its call."""
 
+    # What most spans never say is the class's.
+    links: Sequence[Link] = ()
+    events: Sequence[Event] = ()
+    status = _UNSET
+    end_time: int | None = None
+    capture: Any = None
+    _said: dict[str, Any] | None = None
+
     def __init__(  # noqa: PLR0913 - what a span is made of
         self,
         tracer: OwnTracer,
-        name: str,
         context: SpanContext,
         parent: SpanContext | None,
         kind: SpanKind,
-        attributes: dict[str, AttributeValue],
-        links: list[Link],
-        start_time: int | None,
+        start: Start,
+        start_time: int | None = None,
     ) -> None:
         self.tracer = tracer
-        self.name = name
         self.context = context
         self.parent = parent
         self.kind = kind
-        self.attributes = attributes
-        self.links = links
-        self.events: list[Event] = []
-        self.status = Status()
+        self.operation = start.operation
+        self._start: Start | None = start
         self.start_time = time.time_ns() if start_time is None else start_time
-        self.end_time: int | None = None
-        self.capture: Any = None
+
+    @cached_property
+    def name(self) -> str:
+        """What the span is called."""
+        self._work_out()
+        name: str = vars(self)["name"]
+        return name
+
+    @cached_property
+    def attributes(self) -> dict[str, AttributeValue]:
+        """What the span says."""
+        self._work_out()
+        attributes: dict[str, AttributeValue] = vars(self)["attributes"]
+        return attributes
+
+    def say(self, attributes: dict[str, Any]) -> None:
+        """Say these too, right after the start."""
+        if self._start is None:
+            self.attributes.update(attributes)
+        else:
+            self._said = attributes
+
+    def _work_out(self) -> None:
+        """Ask what was said from the start, and let go of what that takes: a context may outlive the call."""
+        if (start := self._start) is not None:
+            vars(self).setdefault("name", start.name())
+            vars(self).setdefault("attributes", start.attributes() | (self._said or {}))
+            self._start = None
 
     @property
     def resource(self) -> Resource:
@@ -148,14 +273,14 @@ class OwnSpan(Span):
         limits = self.tracer.limits
         if self.end_time is None and (limits.max_events is None or len(self.events) < limits.max_events):
             kept = BoundedAttributes(limits.max_event_attributes, attributes, True, limits.max_attribute_length)
-            self.events.append(Event(name, kept, timestamp))
+            self.events = [*self.events, Event(name, kept, timestamp)]
 
     def add_link(self, context: SpanContext, attributes: Attributes = None) -> None:
         """Point to another span."""
         limits = self.tracer.limits
         if self.end_time is None and (limits.max_links is None or len(self.links) < limits.max_links):
             kept = BoundedAttributes(limits.max_link_attributes, attributes, True, limits.max_attribute_length)
-            self.links.append(Link(context, kept))
+            self.links = [*self.links, Link(context, kept)]
 
     def update_name(self, name: str) -> None:
         """Be called something else."""

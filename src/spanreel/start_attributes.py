@@ -1,24 +1,86 @@
-"""What a span says from its start, for samplers and killed processes: who, in which session, asking what."""
+"""What a span says from its start, for samplers and killed processes: who, in which session, asking what.
+
+Worked out when it is asked for, which is in the export thread where nobody asks before.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
-import pydantic_core
+from opentelemetry.context import Context
 
-from spanreel import conventions
+from spanreel import conventions, json_text
 from spanreel.model import Agent, Operation, SessionInfo
 from spanreel.native import live_span
-from spanreel.point import HttpRequest, ModelProtocol, Player, ToolRequest
-from spanreel.protocols import provider_of
+from spanreel.point import HttpRequest, LiveRun, ModelProtocol, Player, ToolRequest
+from spanreel.protocols import peek_model, provider_of
+from spanreel.protocols.paths import model_in
 from spanreel.scope import RunScope, Turn
-from spanreel.snapshot import snapshot
+from spanreel.spans import OwnSpan
 
 Attributes = dict[str, Any]
 
 
-def titled(operation: str, name: str | None) -> str:
-    """A span's name: the operation, and what it is done to where that is known."""
+@dataclass(eq=False, slots=True)
+class Start:
+    """What the span of a run, a turn or a tool call says: the operation, of what, who, in which session, and more."""
+
+    operation: str
+    of: str | None
+    agent: Agent
+    session: SessionInfo
+    player: Player | None
+    content: bool
+    rest: Attributes = field(default_factory=dict)
+
+    def name(self) -> str:
+        """The operation, and what it is done to where that is known."""
+        return _titled(self.operation, self.of)
+
+    def attributes(self) -> Attributes:
+        """All of it."""
+        return agent_attributes(self.operation, self.agent, self.session, self.player, content=self.content) | self.rest
+
+
+@dataclass(eq=False, slots=True)
+class ExchangeStart:
+    """What the span of a model call says; the model is looked for in the request's bytes."""
+
+    protocol: ModelProtocol
+    operation: Operation
+    request: HttpRequest
+    agent: Agent
+    session: SessionInfo
+    player: Player | None
+    content: bool
+    second_view: str | None
+    """The other instrumentation that has a span for this call already."""
+
+    def name(self) -> str:
+        """The operation and the model."""
+        return _titled(str(self.operation), self._model())
+
+    def attributes(self) -> Attributes:
+        """Who asks what of whom."""
+        attributes = agent_attributes(str(self.operation), self.agent, self.session, self.player, content=self.content)
+        request = self.request
+        attributes[conventions.PROVIDER] = provider_of(request.host, self.protocol)
+        if request.host:
+            attributes[conventions.SERVER_ADDRESS] = request.host
+        if request.port:
+            attributes[conventions.SERVER_PORT] = request.port
+        if model := self._model():
+            attributes[conventions.REQUEST_MODEL] = model
+        if self.second_view:
+            attributes[conventions.SECOND_VIEW] = self.second_view
+        return attributes
+
+    def _model(self) -> str | None:
+        return peek_model(self.request.body) or model_in(self.request.path)
+
+
+def _titled(operation: str, name: str | None) -> str:
     return f"{operation} {name}" if name else operation
 
 
@@ -36,36 +98,23 @@ def agent_attributes(
     if session.tags:
         attributes[conventions.SESSION_TAGS] = session.tags
     if session.metadata and content:
-        attributes[conventions.SESSION_METADATA] = pydantic_core.to_json(snapshot(session.metadata).value).decode()
+        attributes[conventions.SESSION_METADATA] = json_text.encode(session.metadata)
     if player is not None:
         attributes[conventions.ORIGIN] = "replay"
         if baseline := getattr(player, "baseline", None):
             attributes[conventions.BASELINE] = baseline
-    named = {
-        conventions.AGENT_NAME: agent.name,
-        conventions.AGENT_ID: agent.id,
-        conventions.AGENT_VERSION: agent.version,
-    }
-    attributes.update((key, value) for key, value in named.items() if value)
+    if agent.name:
+        attributes[conventions.AGENT_NAME] = agent.name
+    if agent.id:
+        attributes[conventions.AGENT_ID] = agent.id
+    if agent.version:
+        attributes[conventions.AGENT_VERSION] = agent.version
     return attributes
 
 
-def exchange_attributes(
-    protocol: ModelProtocol, operation: Operation, request: HttpRequest, model: str | None
-) -> Attributes:
-    """Where a model request goes, and whether another instrumentation has a span for it already."""
-    attributes: Attributes = {
-        conventions.PROVIDER: provider_of(request.host, protocol),
-    }
-    if request.host:
-        attributes[conventions.SERVER_ADDRESS] = request.host
-    if request.port:
-        attributes[conventions.SERVER_PORT] = request.port
-    if model:
-        attributes[conventions.REQUEST_MODEL] = model
-    if other := other_instrumentation():
-        attributes[conventions.SECOND_VIEW] = other
-    return attributes
+def run_attributes(live: LiveRun) -> Attributes:
+    """Which run."""
+    return {conventions.RUN_ID: live.id, conventions.RUN_PATH: live.path}
 
 
 def tool_attributes(request: ToolRequest, run: RunScope | None, turn: Turn | None) -> Attributes:
@@ -83,12 +132,12 @@ def tool_attributes(request: ToolRequest, run: RunScope | None, turn: Turn | Non
     return attributes
 
 
-def other_instrumentation() -> str | None:
+def other_instrumentation(context: Context | None = None) -> str | None:
     """The scope of another instrumentation's span for the same call, where one is current."""
-    attributes = getattr(live_span(), "attributes", None)
-    if not attributes:
+    span = live_span(context)
+    if type(span) is OwnSpan or not (attributes := getattr(span, "attributes", None)):
         return None
-    scope = getattr(getattr(live_span(), "instrumentation_scope", None), "name", None)
+    scope = getattr(getattr(span, "instrumentation_scope", None), "name", None)
     if scope == conventions.SCOPE:
         return None
     model_span = attributes.get(conventions.OPERATION) in ("chat", "text_completion", "generate_content", "embeddings")

@@ -1,0 +1,49 @@
+"""OpenTelemetry's context: read, made and made current at the least price, since every call and every step asks for it.
+
+What stands in it is left to others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any, Final
+
+from opentelemetry import context as otel
+from opentelemetry import trace
+from opentelemetry.context import _RUNTIME_CONTEXT, Context
+from opentelemetry.context.contextvars_context import ContextVarsRuntimeContext
+from opentelemetry.trace import INVALID_SPAN
+
+SPAN_KEY: Final = next(iter(trace.set_span_in_context(INVALID_SPAN, Context())))
+"""Under which a context holds its current span: the SDK has no public name for it."""
+
+
+def _doors() -> tuple[Callable[[], Context], Callable[[Context], Any], Callable[[Any], None]]:
+    """OpenTelemetry's own, or what these come to where contexts stand in a context variable, as nearly everywhere."""
+    variable = getattr(_RUNTIME_CONTEXT, "_current_context", None)
+    if type(_RUNTIME_CONTEXT) is ContextVarsRuntimeContext and isinstance(variable, ContextVar):
+        return variable.get, variable.set, variable.reset
+    return otel.get_current, otel.attach, otel.detach
+
+
+current, attach, detach = _doors()
+
+
+class Attached:
+    """A context that is current inside a block; a class, since a generator costs several times as much."""
+
+    __slots__ = ("_context", "_token")
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def __enter__(self) -> None:
+        self._token = attach(self._context)
+
+    def __exit__(self, *_: object) -> None:
+        # A coroutine that was thrown away is closed in another context, where there is nothing to detach.
+        try:
+            detach(self._token)
+        except ValueError:
+            pass
