@@ -34,6 +34,8 @@ KINDS: tuple[Kind, ...] = ("big", "small")
 CPU_MICROSECONDS: dict[Kind, float] = {"big": 60.0, "small": 25.0}
 BIG_BYTES = 2500.0
 LIST_MILLISECONDS, READ_MILLISECONDS = 5.0, 10.0
+PEERS = ("Phoenix", "MLflow")
+PACKINGS = {False: "plain", True: "gzip"}
 LATE = 1.5
 """A late span may cost so many times what another costs; it is what noise makes of once."""
 MILLION = 1_000_000
@@ -140,7 +142,7 @@ def compare(systems: Sequence[System], options: argparse.Namespace) -> dict[tupl
                 cost = median(rounds)
                 found[system.name, kind, gzipped] = cost
                 print(
-                    f"{system.name:14} {'gzip' if gzipped else 'plain':5} {cost.rate:10,.0f} {cost.cpu:8,.1f}"
+                    f"{system.name:14} {PACKINGS[gzipped]:5} {cost.rate:10,.0f} {cost.cpu:8,.1f}"
                     f" {cost.memory:9,.0f} {cost.disk:13,.0f} {cost.p99:8,.1f}",
                     flush=True,
                 )
@@ -272,7 +274,7 @@ def systems_of(peers: Path | None, stack: contextlib.ExitStack) -> list[System]:
 
             found.append(System("  PostgreSQL", start))
     if peers is not None:
-        found += [System("Phoenix", phoenix(peers), peer=True), System("MLflow", mlflow(peers), peer=True)]
+        found += [System(name, start(peers), peer=True) for name, start in zip(PEERS, (phoenix, mlflow), strict=True)]
     return found
 
 
@@ -291,7 +293,7 @@ def main() -> int:
     options = parser.parse_args()
     with contextlib.ExitStack() as stack:
         costs = compare(systems_of(options.peers, stack), options)
-    for name in ("Phoenix", "MLflow") if options.peers else ():
+    for name in PEERS if options.peers else ():
         for kind in KINDS:
             ours, theirs = (costs[who, kind, False] for who in ("spanreel", name))
             cpu, slower = theirs.cpu / ours.cpu, ours.rate / theirs.rate
@@ -305,8 +307,11 @@ def main() -> int:
 def judge(costs: dict[tuple[str, Kind, bool], Cost], said: dict[str, float]) -> bool:
     """Say what is as it is to be, and what is not."""
     checks = {
-        f"a {kind} span costs at most {aim:.0f} us of CPU": costs["spanreel", kind, False].cpu <= aim
-        for kind, aim in CPU_MICROSECONDS.items()
+        f"{name.strip()}: a {kind} span costs at most {CPU_MICROSECONDS[kind]:.0f} us of CPU, {PACKINGS[gzipped]}": (
+            cost.cpu <= CPU_MICROSECONDS[kind]
+        )
+        for (name, kind, gzipped), cost in costs.items()
+        if name.strip() not in PEERS
     }
     checks[f"a big span takes at most {BIG_BYTES:,.0f} B"] = costs["spanreel", "big", False].disk <= BIG_BYTES
     if said:

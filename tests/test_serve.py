@@ -363,6 +363,22 @@ def test_it_says_what_is_wrong_and_what_to_do_where_it_cannot_start(tmp_path: Pa
     assert "SPANREEL_SERVE_QUIET_SECONDS='x'" in said_of_it
 
 
+def test_a_file_is_served_by_one_and_again_when_that_was_killed(small: Service, tmp_path: Path) -> None:
+    file = Path(small.store.removeprefix("sqlite:///"))
+    link = tmp_path / "another name.db"
+    link.symlink_to(file)
+    for path in (file, link):
+        code, said_of_it = refused("--store", f"sqlite:///{path}", "--http", "127.0.0.1:0", "--grpc", "off")
+        assert small.process is not None
+        assert (code, f"served already, by process {small.process.pid}" in said_of_it) == (64, True), said_of_it
+    copied = subprocess.run(
+        [sys.executable, "-m", "spanreel", "backup", str(tmp_path / "copy"), "--store", small.store], check=False
+    )
+    assert copied.returncode == 0  # commands may use it meanwhile
+    small.kill()
+    small.start()
+
+
 def test_its_help_names_each_setting_with_its_default_and_its_variable() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "spanreel", "serve", "--help"], capture_output=True, text=True, check=True, timeout=60

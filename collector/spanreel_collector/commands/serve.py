@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from contextlib import closing
 from pathlib import Path
 
 from spanreel.errors import SettingsError
@@ -47,7 +48,7 @@ def _serve(settings: ServiceSettings) -> int:
     from spanreel_collector.access import read_access  # noqa: PLC0415 - as said above
     from spanreel_collector.service.life import serve  # noqa: PLC0415
     from spanreel_collector.service.logs import configure  # noqa: PLC0415
-    from spanreel_collector.stores.opening import open_store, shown  # noqa: PLC0415
+    from spanreel_collector.stores.opening import open_store, serving, shown  # noqa: PLC0415
     from spanreel_collector.stores.store import StoreError  # noqa: PLC0415
 
     def started(http: str, grpc: str | None) -> None:
@@ -59,15 +60,14 @@ def _serve(settings: ServiceSettings) -> int:
     make_home(settings.store)
     configure(settings.log_format, settings.log_level)
     access = read_access(settings.tokens, os.environ, settings.hosts, settings.rate)
-    try:
-        store = open_store(settings.store)
-    except StoreError as error:
-        print(f"spanreel: the store {shown(settings.store)} cannot be opened: {error}", file=sys.stderr)
-        return FAILED
-    try:
-        serve(settings, access, store, started)
-    finally:
-        store.close()
+    with serving(settings.store):
+        try:
+            store = open_store(settings.store)
+        except StoreError as error:
+            print(f"spanreel: the store {shown(settings.store)} cannot be opened: {error}", file=sys.stderr)
+            return FAILED
+        with closing(store):
+            serve(settings, access, store, started)
     return OK
 
 
