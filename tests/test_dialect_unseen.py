@@ -23,6 +23,7 @@ ASKED = {
     "llm.input_messages.0.message.content": "Hi",
     "openinference.span.kind": "LLM",
 }
+OUTPUT = "llm.output_messages.0.message"
 HO = {"llm.output_messages.0.message.role": "assistant", "llm.output_messages.0.message.content": "Ho"}
 
 
@@ -208,6 +209,12 @@ def test_a_streamed_generation_of_openai_agents_is_the_response_in_its_list() ->
     found = only_call(one)
     assert one.messages[found.output[0]].parts[0]["content"] == "Ho"
     assert (found.response_id, found.usage and found.usage.cache_read_tokens) == (None, 4)
+
+
+def test_arguments_that_openinference_leaves_out_are_the_empty_object() -> None:
+    bare = {f"{OUTPUT}.tool_calls.0.tool_call.{key}": value for key, value in (("id", "t1"), ("function.name", "look"))}
+    one = session(span(1, "generation", {**ASKED, f"{OUTPUT}.role": "assistant", **bare}), scope=OI + "openai_agents")
+    assert only_tool(one).arguments == {}
 
 
 # -- the conventions, OpenLLMetry, OpenLIT ---------------------------------------------------------------------------

@@ -251,3 +251,24 @@ def test_a_workflow_shows_what_its_first_agent_was_asked_and_its_last_one_answer
     (root,) = one.roots()
     shown = [[one.messages[index].parts[0]["content"] for index in ends] for ends in (root.input, root.output)]
     assert shown == [["Weather?"], ["Sunny."]]
+
+
+def test_a_call_that_says_only_what_was_asked_is_one_with_the_only_call_inside_it() -> None:
+    outer = chat(2, HI, None, start=2, seconds=2)
+    one = recorded([outer], [chat(3, HI, HO, 2, start=2.1, also=answered("r1"))])
+    (call,) = one.runs[0].model_calls()
+    assert (call.response_id, len(call.input), len(call.output)) == ("r1", 1, 1)
+
+
+@pytest.mark.parametrize("requests", [1, 2])
+def test_a_workflow_around_the_requests_of_a_conversation_is_none_of_them(requests: int) -> None:
+    said_now = [*HI, HO, said("user", "And Paris?")] if requests == 2 else [*HI, LOOK, told("call_1", "25 degrees")]
+    spans = [
+        span(1, "invoke_workflow talk", {names.OPERATION: "invoke_workflow", names.CONVERSATION_ID: "c1"}, seconds=60),
+        agent(2, "clerk", 1, seconds=9),
+        chat(3, HI, HO if requests == 2 else LOOK, 2),
+        agent(20, "clerk" if requests == 2 else "cook", 1, start=20, seconds=9),
+        chat(21, said_now, HO, 20, start=21),
+    ]
+    (one,) = converted(request(*spans, scope=GENAI)).sessions
+    assert (len(one.roots()), one.key.value) == (requests, "c1")

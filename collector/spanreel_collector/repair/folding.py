@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import replace
+from itertools import pairwise
 
 from spanreel.conventions import SECOND_VIEW
-from spanreel.model import ModelRecord, RunRecord, Status, ToolRecord, TurnRecord
+from spanreel.model import Json, ModelRecord, RunRecord, Status, ToolRecord, TurnRecord
 from spanreel_collector.repair.merging import fill_model, fill_run, fill_tool, has_answer
-from spanreel_collector.repair.views import has_content, is_one_tool, is_ours, response_id, richness, same_answer
+from spanreel_collector.repair.views import has_content, is_one_tool, is_ours, response_id, richness, said, same_answer
 from spanreel_collector.sessions.facts import merge_sessions
 from spanreel_collector.trace import Forest, Placed, Trace, moved
 
@@ -17,8 +18,8 @@ def fold_second_views(trace: Trace) -> Trace:
     """Two spans of one model call, one inside the other, become one: the fuller, with what only the other says.
 
     One call it is where ours says so, where the response ids are equal, where one has content and the other none, or
-    where the one inside is alone there and has no answer. A span around several calls that says what the last of them
-    said stands for none: it only groups.
+    where the one inside is alone there and one of the two has no answer. A span around several calls that says what the
+    last of them said stands for none: it only groups.
     """
     forest = Forest(trace)
     current = dict(forest.by_id)
@@ -29,7 +30,8 @@ def fold_second_views(trace: Trace) -> Trace:
         outer, inner = current[_survivor(outer_then.id, gone)], current[_survivor(placed.id, gone)]
         if outer.id == inner.id or not isinstance(outer.record, ModelRecord):
             continue
-        if not _one_call(outer, inner) and not (around[outer.id] == 1 and _is_unanswered(inner)):
+        alone = around[outer.id] == 1
+        if not _one_call(outer, inner) and not (alone and (_is_unanswered(inner) or _asks_as(outer, inner))):
             continue
         if around[outer.id] > 1 and response_id(outer.record) is not None and not is_ours(outer):
             current[inner.id] = replace(inner, record=fill_model(inner.record, outer.record))
@@ -108,7 +110,8 @@ def fold_native_runs(trace: Trace) -> Trace:
 def fold_wrappers(trace: Trace) -> Trace:
     """A nameless run (a workflow) around exactly one run and nothing else is that run's wrapping, not a request.
 
-    So is one around nothing that tells nothing, beside what another writer tells.
+    So is one around nothing that tells nothing, beside what another writer tells. One around runs that each go on with
+    what was said in the one before holds a conversation's requests together, and is none itself.
     """
     if not any(_is_wrapper(placed) for placed in trace):
         return trace
@@ -131,7 +134,26 @@ def fold_wrappers(trace: Trace) -> Trace:
             # What the wrapping calls the conversation is said of all that is in it.
             session = merge_sessions((outer.session, inner.session))
             folded[inner.id] = replace(fill_run(inner, outer), session=session)
+        elif _is_wrapper(placed) and len(below) > 1 and _is_conversation(below, inside):
+            folded[placed.id] = replace(folded.get(placed.id, placed), record=None)
+            for run in below:
+                inner = folded.get(run.id, run)
+                folded[run.id] = replace(inner, session=merge_sessions((placed.session, inner.session)))
     return tuple(folded.get(placed.id, placed) for placed in trace)
+
+
+def _is_conversation(runs: list[Placed], inside: dict[str, list[Placed]]) -> bool:
+    """Whether each of these runs but the first was told all that the one before was, and after it the user's words."""
+    told: list[list[dict[str, Json]]] = []
+    for run in runs:
+        calls = [placed.record for placed in inside[run.id] if isinstance(placed.record, ModelRecord)]
+        if not isinstance(run.record, RunRecord) or not calls:
+            return False
+        messages = [message for message in calls[0].request.messages if message.get("role") != "system"]
+        if not messages or messages[-1].get("role") != "user":
+            return False
+        told.append(said(messages))
+    return all(len(now) > len(before) and now[: len(before)] == before for before, now in pairwise(told))
 
 
 def _survivor(identity: str, gone: dict[str, str]) -> str:
@@ -144,9 +166,17 @@ def _model_around(forest: Forest, placed: Placed) -> Placed | None:
     return forest.model_above(placed) if isinstance(placed.record, ModelRecord) else None
 
 
-def _is_unanswered(inner: Placed) -> bool:
-    """Whether the only call inside another one says nothing of its end: so look streams that were not followed."""
-    record = inner.record
+def _asks_as(outer: Placed, inner: Placed) -> bool:
+    """Whether a call that tells what was asked, but nothing of its end, asks what the only call inside it asks."""
+    first, second = outer.record, inner.record
+    if not isinstance(first, ModelRecord) or not isinstance(second, ModelRecord) or not _is_unanswered(outer):
+        return False
+    return bool(first.request.messages) and said(first.request.messages) == said(second.request.messages)
+
+
+def _is_unanswered(placed: Placed) -> bool:
+    """Whether a call says nothing of its end: so look streams that were not followed."""
+    record = placed.record
     ended = isinstance(record, ModelRecord) and (record.status is not Status.OK or has_answer(record))
     return not ended and response_id(record) is None
 

@@ -17,10 +17,12 @@ def is_ours(placed: Placed) -> bool:
     return isinstance(placed.record, ModelRecord) and placed.record.call_id is not None
 
 
-def richness(placed: Placed) -> tuple[bool, bool, bool]:
-    """How much a model call's span tells: ours can be replayed byte by byte; else content, then a body as sent."""
+def richness(placed: Placed) -> tuple[bool, bool, bool, bool]:
+    """How much a model call's span tells: ours is replayed byte by byte; else content, an answer, a body as sent."""
     record = placed.record
-    return is_ours(placed), has_content(record), isinstance(record, ModelRecord) and record.protocol is not None
+    if not isinstance(record, ModelRecord):
+        return False, False, False, False
+    return is_ours(placed), has_content(record), has_answer(record), record.protocol is not None
 
 
 def has_content(record: Record | None) -> bool:

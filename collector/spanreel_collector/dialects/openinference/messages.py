@@ -128,7 +128,8 @@ def _call(call: Tree) -> dict[str, Json]:
         "type": "tool_call",
         "id": values.text(call, "id"),
         "name": values.text(function, "name"),
-        "arguments": values.arguments(function.get("arguments")),
+        # Of a call without any, OpenAI's and the Agents SDK's instrumentations leave the empty object out.
+        "arguments": values.arguments(function.get("arguments", {})),
     }
     signature = values.text(call, "reasoning_signature")
     return {**part, "provider_fields": {"reasoning_signature": signature}} if signature else part
