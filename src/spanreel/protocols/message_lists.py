@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from spanreel.model import Json, Message, Request
@@ -14,10 +14,12 @@ Write = Callable[[Message], list[dict[str, Json]]]
 """A message as entries of the list: one, or more."""
 
 
-def recalling(read: Callable[[Json, str], dict[str, Any]], write: Write, protocol: str) -> Recalling:
-    """Reads entries of requests, each once."""
+def recalling(
+    read: Callable[[Json, str], dict[str, Any]], write: Write, protocol: str, free: Collection[str] = ()
+) -> Recalling:
+    """Reads entries of requests, each once; ``free`` as `Recalling` has it."""
     place = f"{protocol} request: a message"
-    return Recalling(lambda entry: read(entry, place), lambda entry, message: same(write(message), [entry]))
+    return Recalling(lambda entry: read(entry, place), lambda entry, message: same(write(message), [entry]), free)
 
 
 def write_conversation(request: Request, write: Write) -> list[Json]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Final
 
 import pydantic_core
 
 from spanreel.memory import Known, Memory, known
 from spanreel.model import Json
+from spanreel.protocols.shaped import Shaped
 
 MOST_BYTES: Final = 4 * 1024 * 1024
 """How much of what was read before is known again, a kind of entry."""
@@ -18,11 +19,20 @@ Read = tuple[Known, bool]
 
 
 class Recalling:
-    """Reads entries by ``read``, each once; ``is_same(entry, what was read)`` is asked once too."""
+    """Reads entries by ``read``, each once; ``is_same(entry, what was read)`` is asked once too.
 
-    def __init__(self, read: Callable[[Json], dict[str, Any]], is_same: Callable[[Json, dict[str, Any]], bool]) -> None:
+    ``free`` are the names of what reading hands through as it is (`Shaped`).
+    """
+
+    def __init__(
+        self,
+        read: Callable[[Json], dict[str, Any]],
+        is_same: Callable[[Json, dict[str, Any]], bool],
+        free: Collection[str] = (),
+    ) -> None:
         self._read = read
         self._is_same = is_same
+        self._shaped = Shaped(self._read_now, free)
         self._memory = Memory[Read](MOST_BYTES)
 
     def __call__(self, entry: Json) -> Read:
@@ -39,5 +49,9 @@ class Recalling:
         return found
 
     def _fresh(self, entry: Json) -> Read:
+        read, is_same = self._shaped(entry) if type(entry) is dict else self._read_now(entry)
+        return known(read), is_same
+
+    def _read_now(self, entry: Json) -> tuple[dict[str, Any], bool]:
         read = self._read(entry)
-        return known(read), self._is_same(entry, read)
+        return read, self._is_same(entry, read)

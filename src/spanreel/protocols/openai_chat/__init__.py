@@ -16,6 +16,7 @@ from spanreel.protocols.openai_chat.stream import join, split
 from spanreel.protocols.openai_errors import read_error, write_error
 from spanreel.protocols.recalling import Recalling
 from spanreel.protocols.residue import objects, overlay, parse_object, residue, same, unexpected, write_json
+from spanreel.protocols.shaped import Shaped
 from spanreel.protocols.sse import STREAM_TYPE
 
 __all__ = [
@@ -35,6 +36,8 @@ NAME = "openai_chat"
 PROVIDER = "openai"
 PATHS: Mapping[str, Operation] = {"/chat/completions": Operation.CHAT}
 
+FREE: Final = ("user", "safety_identifier", "prompt_cache_key")
+"""What stands in a request and is handed through as it is."""
 FORMS: Final = "$forms"
 """In a request's ``provider_fields``: setting to the form that it stood in, where there is more than one."""
 
@@ -63,28 +66,45 @@ def read_request(body: bytes, operation: Operation) -> Request:
     entries = wire.get("messages")
     if not isinstance(entries, list):
         raise unexpected(f"{NAME} request: messages", entries, "a list")
-    settings, forms = _read_settings(wire)
     read = [_recall_message(entry) for entry in objects(entries, f"{NAME} request: messages")]
     offered = wire["tools"] if isinstance(wire.get("tools"), list) else []
     tools = [_recall_tool(entry) for entry in offered]
+    known = {"messages": entries} if all(exact for _, exact in read) else {}
+    if all(exact for _, exact in tools):
+        known["tools"] = offered
     request = Request(
         operation=operation,
+        model=None,
+        messages=tuple([message for message, _ in read]),
+        tools=tuple([tool for tool, _ in tools]),
+    )
+    if len(known) < 2:
+        return _read_rest(wire, request, known)
+    around = {**wire, "messages": []}
+    if offered:
+        del around["tools"]
+    rest = _recall_rest(around)
+    return replace(rest, operation=operation, messages=request.messages, tools=(*request.tools, *rest.tools))
+
+
+def _read_rest(wire: dict[str, Json], request: Request, known: Mapping[str, list[Json]]) -> Request:
+    """The request with what is said beside its messages and tools; ``known`` are those that are written as they are."""
+    settings, forms = _read_settings(wire)
+    request = replace(
+        request,
         model=wire["model"] if isinstance(wire.get("model"), str) else None,
-        messages=tuple(message for message, _ in read),
-        tools=(*(tool for tool, _ in tools), *_read_legacy_functions(wire)),
+        tools=(*request.tools, *_read_legacy_functions(wire)),
         settings=settings,
         stream=wire.get("stream") is True,
         provider_fields={FORMS: forms} if forms else {},
     )
-    known = {"messages": entries} if all(exact for _, exact in read) else {}
-    if all(exact for _, exact in tools):
-        known["tools"] = offered
     rest = residue(wire, _write(request, known))
     return replace(request, provider_fields={**request.provider_fields, **rest})
 
 
-_recall_message: Final = recalling(messages.read_message, messages.write_messages, NAME)
+_recall_message: Final = recalling(messages.read_message, messages.write_messages, NAME, messages.FREE)
 _recall_tool: Final = Recalling(read_tool, lambda entry, tool: same(write_tool(tool), entry))
+_recall_rest: Final = Shaped(lambda wire: _read_rest(wire, Request(Operation.CHAT, None), {}), FREE)
 
 
 def write_request(request: Request) -> bytes:
@@ -96,7 +116,8 @@ def read_response(body: bytes, status: int) -> Answer:
     """Read a plain answer, or a failure."""
     if status >= 400:
         return read_error(body, status)
-    return replace(read_body(parse_object(body, f"{NAME} response")), status=status)
+    answer = read_body(parse_object(body, f"{NAME} response"))
+    return answer if answer.status == status else replace(answer, status=status)
 
 
 def write_response(answer: Answer) -> bytes:

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from spanreel.model import Answer, Json, Message
-from spanreel.protocols.openai_chat.messages import read_answer, write_answer
+from spanreel.protocols.openai_chat.messages import FREE, read_answer, write_answer
 from spanreel.protocols.openai_errors import describe_error
 from spanreel.protocols.openai_usage import read_usage, write_chat_usage
 from spanreel.protocols.residue import keep, kept, overlay, residue
+from spanreel.protocols.shaped import Shaped
 
 CHOICE: Final = "$choice"
 """In a message's ``provider_fields``: what its choice had beside the message."""
@@ -34,8 +35,26 @@ _READ_REASON = {
 }
 
 
-def read_body(body: Mapping[str, Json]) -> Answer:
+def read_body(body: dict[str, Json]) -> Answer:
     """Read a completion; one without choices is an answer without messages."""
+    usage = body.get("usage")
+    counts = read_usage(usage)
+    if not isinstance(usage, dict) or counts is None or "x_groq" in body:
+        return _read_body(body)
+    # What it says of tokens is another in each answer, and one count may be the sum of others.
+    answer = _recall_body({name: value for name, value in body.items() if name != "usage"})
+    said = residue(usage, write_chat_usage(counts))
+    return Answer(
+        answer.response_id,
+        answer.model,
+        answer.messages,
+        counts,
+        error=answer.error,
+        provider_fields={**answer.provider_fields, "usage": said} if said else answer.provider_fields,
+    )
+
+
+def _read_body(body: Mapping[str, Json]) -> Answer:
     identity, model, usage = body.get("id"), body.get("model"), body.get("usage")
     if usage is None and isinstance(body.get("x_groq"), dict):
         usage = body["x_groq"].get("usage")
@@ -51,6 +70,9 @@ def read_body(body: Mapping[str, Json]) -> Answer:
     return Answer(
         answer.response_id, answer.model, answer.messages, answer.usage, error=answer.error, provider_fields=rest
     )
+
+
+_recall_body: Final = Shaped(_read_body, (*FREE, "created", "system_fingerprint"))
 
 
 def write_body(answer: Answer) -> dict[str, Json]:
