@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from spanreel.model import Json, Message, Request
 from spanreel.protocols.recalling import Recalling
 from spanreel.protocols.residue import same
+from spanreel.protocols.shaped import Free
 
 Part = dict[str, Json]
 Write = Callable[[Message], list[dict[str, Json]]]
@@ -15,7 +17,10 @@ Write = Callable[[Message], list[dict[str, Json]]]
 
 
 def recalling(
-    read: Callable[[Json, str], dict[str, Any]], write: Write, protocol: str, free: Collection[str] = ()
+    read: Callable[[Json, str], dict[str, Any]],
+    write: Write,
+    protocol: str,
+    free: Mapping[str, Free] = MappingProxyType({}),
 ) -> Recalling:
     """Reads entries of requests, each once; ``free`` as `Recalling` has it."""
     place = f"{protocol} request: a message"

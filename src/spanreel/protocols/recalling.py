@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 import pydantic_core
 
 from spanreel.memory import Known, Memory, known
 from spanreel.model import Json
-from spanreel.protocols.shaped import Shaped
+from spanreel.protocols.shaped import Free, Shaped
 
 MOST_BYTES: Final = 4 * 1024 * 1024
 """How much of what was read before is known again, a kind of entry."""
@@ -21,14 +22,14 @@ Read = tuple[Known, bool]
 class Recalling:
     """Reads entries by ``read``, each once; ``is_same(entry, what was read)`` is asked once too.
 
-    ``free`` are the names of what reading hands through as it is (`Shaped`).
+    ``free`` says what reading hands through as it is (`Shaped`).
     """
 
     def __init__(
         self,
         read: Callable[[Json], dict[str, Any]],
         is_same: Callable[[Json, dict[str, Any]], bool],
-        free: Collection[str] = (),
+        free: Mapping[str, Free] = MappingProxyType({}),
     ) -> None:
         self._read = read
         self._is_same = is_same

@@ -8,8 +8,9 @@ what reading makes of the object at hand.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from enum import Enum
 from operator import itemgetter
 from typing import Any, Final, Generic, TypeVar
 
@@ -20,8 +21,22 @@ Result = TypeVar("Result")
 Fill = Callable[[list[Json]], Any]
 """Makes a result of what stands in the free places."""
 
-ARGUMENTS: Final = "arguments"
-"""The name of what `read_arguments` reads; free in what it says, where it is an object, compact or SPACED."""
+
+class Free(Enum):
+    """What of a member is handed through: texts and numbers that are not empty; objects; what `read_arguments` reads.
+
+    Of arguments that is what they say, where that is an object, and they are written compact or SPACED.
+    """
+
+    SAID = "said"
+    OBJECT = "object"
+    ARGUMENTS = "arguments"
+
+
+def said(*names: str) -> dict[str, Free]:
+    """Members of these names are free in what they say."""
+    return dict.fromkeys(names, Free.SAID)
+
 
 _MOST_SHAPES: Final = 512
 _MOST_MEMBERS: Final = 128
@@ -37,7 +52,7 @@ class _NotToBeFilledError(Exception):
     """A shape is too large, or what it is read as does not hold what is free in it as it stood."""
 
 
-class _Free(list[Json]):
+class _Found(list[Json]):
     """What stands in the free places of an object, in order; ``room`` is for how many more members."""
 
     __slots__ = ("room",)
@@ -51,15 +66,15 @@ class Shaped(Generic[Result]):
     What is not free in results is shared: nobody may change them.
     """
 
-    def __init__(self, read: Callable[[dict[str, Json]], Result], free: Collection[str]) -> None:
+    def __init__(self, read: Callable[[dict[str, Json]], Result], free: Mapping[str, Free]) -> None:
         self._read = read
-        self._free = frozenset(free)
+        self._free = free
         self._known: dict[Any, Fill | None] = {}
         self._came_once: set[Any] = set()
 
     def __call__(self, value: dict[str, Json]) -> Result:
         """The object, read."""
-        found = _Free()
+        found = _Found()
         found.room = _MOST_MEMBERS
         try:
             shape = _shape_of(value, self._free, found)
@@ -102,7 +117,7 @@ def _make_room(known: dict[Any, Any] | set[Any]) -> None:
         known.clear()
 
 
-def _shape_of(value: dict[str, Json], free: frozenset[str], found: _Free) -> tuple[Any, ...]:
+def _shape_of(value: dict[str, Json], free: Mapping[str, Free], found: _Found) -> tuple[Any, ...]:
     """The object but for what is free in it, which is added to ``found``."""
     found.room -= len(value)
     if found.room < 0:
@@ -110,26 +125,27 @@ def _shape_of(value: dict[str, Json], free: frozenset[str], found: _Free) -> tup
     shape: list[Any] = [dict]
     for name, part in value.items():
         kind = type(part)
-        if kind is str or kind is int:
-            if not part or name not in free:
-                if kind is str and len(part) > _LONG:
-                    raise _NotToBeFilledError
-                shape += (name, kind, part)
-            elif name == ARGUMENTS:
-                shape += (name, _form_of(part, found))
-            else:
-                found.append(part)
-                shape += (name, kind)
+        what = free.get(name) if part else None
+        if what is Free.SAID and (kind is str or kind is int):
+            found.append(part)
+            shape += (name, kind)
+        elif what is Free.ARGUMENTS and kind is str and (form := _form_of(part, found)) is not None:
+            shape += (name, form)
+        elif what is Free.OBJECT and kind is dict:
+            found.append(part)
+            shape += (name, kind)
         elif kind is dict:
             shape += (name, _shape_of(part, free, found))
         elif kind is list:
             shape += (name, _shape_of_list(part, free, found))
+        elif kind is str and len(part) > _LONG:
+            raise _NotToBeFilledError
         else:
             shape += (name, kind, repr(part) if kind is float else part)
     return tuple(shape)
 
 
-def _shape_of_list(values: list[Json], free: frozenset[str], found: _Free) -> tuple[Any, ...]:
+def _shape_of_list(values: list[Json], free: Mapping[str, Free], found: _Found) -> tuple[Any, ...]:
     found.room -= len(values)
     if found.room < 0:
         raise _NotToBeFilledError
@@ -146,16 +162,13 @@ def _shape_of_list(values: list[Json], free: frozenset[str], found: _Free) -> tu
     return tuple(shape)
 
 
-def _form_of(arguments: Json, found: list[Json]) -> Any:
-    """How arguments are written, where they can be read from what they say; else what they are."""
-    if type(arguments) is str:
-        value, form = read_arguments(arguments)
-        if type(value) is dict and form in _FORMS:
-            found.append(value)
-            return (ARGUMENTS, form)
-        if len(arguments) > _LONG:
-            raise _NotToBeFilledError
-    return (type(arguments), arguments)
+def _form_of(arguments: str, found: list[Json]) -> tuple[Free, str | None] | None:
+    """How arguments are written, where they can be written so from what they say, which is added to ``found``."""
+    value, form = read_arguments(arguments)
+    if type(value) is not dict or form not in _FORMS:
+        return None
+    found.append(value)
+    return Free.ARGUMENTS, form
 
 
 def _mark_for(value: Json, number: int) -> Json:
@@ -164,18 +177,24 @@ def _mark_for(value: Json, number: int) -> Json:
     return text if type(value) is str else _NUMBER + number if type(value) is int else {text: number}
 
 
-def _marked(value: Json, free: frozenset[str], marks: Iterator[Json], name: str = "") -> Json:
-    """The object, as `_shape_of` goes through it, with marks in its free places."""
-    if type(value) is dict:
-        return {key: _marked(part, free, marks, key) for key, part in value.items()}
+def _marked(value: dict[str, Json], free: Mapping[str, Free], marks: Iterator[Json]) -> dict[str, Json]:
+    """The object with marks in its free places, in the order of `_shape_of`."""
+    marked: dict[str, Json] = {}
+    for name, part in value.items():
+        what = free.get(name) if part else None
+        if (what is Free.SAID and type(part) in (str, int)) or (what is Free.OBJECT and type(part) is dict):
+            marked[name] = next(marks)
+        elif what is Free.ARGUMENTS and type(part) is str and (form := _form_of(part, [])) is not None:
+            marked[name] = write_arguments(next(marks), form[1])
+        else:
+            marked[name] = _marked_inside(part, free, marks)
+    return marked
+
+
+def _marked_inside(value: Json, free: Mapping[str, Free], marks: Iterator[Json]) -> Json:
     if type(value) is list:
-        return [_marked(part, free, marks) for part in value]
-    if not value or name not in free or type(value) not in (str, int):
-        return value
-    if name != ARGUMENTS:
-        return next(marks)
-    form = _form_of(value, [])
-    return write_arguments(next(marks), form[1]) if form[0] is ARGUMENTS else value
+        return [_marked_inside(part, free, marks) for part in value]
+    return _marked(value, free, marks) if type(value) is dict else value
 
 
 def _filling(node: Any, marks: Mapping[Any, int]) -> Fill | None:

@@ -9,6 +9,7 @@ from typing import Final
 
 from spanreel.model import Answer, Json, Operation, Request
 from spanreel.protocols.anthropic.answers import read_body, write_body, write_failure
+from spanreel.protocols.anthropic.blocks import FREE
 from spanreel.protocols.anthropic.messages import (
     FORM,
     read_content,
@@ -22,6 +23,7 @@ from spanreel.protocols.anthropic.stream import join, split
 from spanreel.protocols.openai_errors import read_error, write_error
 from spanreel.protocols.recalling import Recalling
 from spanreel.protocols.residue import objects, overlay, parse_object, residue, same, unexpected, write_json
+from spanreel.protocols.shaped import Shaped, said
 from spanreel.protocols.sse import STREAM_TYPE
 
 __all__ = [
@@ -66,29 +68,47 @@ def read_request(body: bytes, operation: Operation) -> Request:
     entries, tools = wire.get("messages"), wire.get("tools")
     if not isinstance(entries, list):
         raise unexpected(f"{NAME} request: messages", entries, "a list")
-    instructions, form = read_content(wire.get("system"))
-    forms: dict[str, Json] = {SYSTEM: form[FORM]} if form else {}
     read = [_recall_message(entry) for entry in objects(entries, f"{NAME} request: messages")]
     offered = [_recall_tool(entry) for entry in tools] if isinstance(tools, list) else []
     request = Request(
         operation=operation,
-        model=wire["model"] if isinstance(wire.get("model"), str) else None,
-        messages=tuple(message for message, _ in read),
-        instructions=tuple(instructions),
-        tools=tuple(tool for tool, _ in offered),
-        settings=_read_settings(wire),
-        stream=wire.get("stream") is True,
-        provider_fields=forms,
+        model=None,
+        messages=tuple([message for message, _ in read]),
+        tools=tuple([tool for tool, _ in offered]),
     )
     known: dict[str, Json] = {"messages": entries} if all(exact for _, exact in read) else {}
     if all(exact for _, exact in offered):
         known["tools"] = tools
+    if len(known) < 2:
+        return _read_rest(wire, request, known)
+    around = {**wire, "messages": []}
+    if offered:
+        del around["tools"]
+    return replace(_recall_rest(around), operation=operation, messages=request.messages, tools=request.tools)
+
+
+def _read_rest(wire: dict[str, Json], request: Request, known: Mapping[str, Json]) -> Request:
+    """The request with what is said beside its messages and tools; ``known`` are those that are written as they are."""
+    instructions, form = read_content(wire.get("system"))
+    forms: dict[str, Json] = {SYSTEM: form[FORM]} if form else {}
+    request = replace(
+        request,
+        model=wire["model"] if isinstance(wire.get("model"), str) else None,
+        instructions=tuple(instructions),
+        settings=_read_settings(wire),
+        stream=wire.get("stream") is True,
+        provider_fields=forms,
+    )
     return replace(request, provider_fields={**forms, **residue(wire, _write(request, known))})
 
 
 _recall_message: Final = Recalling(
     lambda entry: read_message(entry, f"{NAME} request: a message"),
     lambda entry, message: same(write_message(message), entry),
+    FREE,
+)
+_recall_rest: Final = Shaped(
+    lambda wire: _read_rest(wire, Request(Operation.CHAT, None), {}), said("system", "text", "user_id")
 )
 _recall_tool: Final = Recalling(read_tool, lambda entry, tool: same(write_tool(tool), entry))
 
@@ -102,7 +122,8 @@ def read_response(body: bytes, status: int) -> Answer:
     """Read a plain answer, or a failure."""
     if status >= 400:
         return read_error(body, status, write_failure)
-    return replace(read_body(parse_object(body, f"{NAME} response")), status=status)
+    answer = read_body(parse_object(body, f"{NAME} response"))
+    return answer if answer.status == status else replace(answer, status=status)
 
 
 def write_response(answer: Answer) -> bytes:

@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import Final
 
 from spanreel.model import Answer, Error, Json, Message, Usage
-from spanreel.protocols.anthropic.blocks import read_block, write_block
+from spanreel.protocols.anthropic.blocks import FREE, read_block, write_block
 from spanreel.protocols.openai_errors import describe_error
 from spanreel.protocols.residue import overlay, residue
+from spanreel.protocols.shaped import Shaped
 
 _READ_REASON: Final = {
     "end_turn": "stop",
@@ -25,12 +26,28 @@ _WRITE_REASON: Final = {
     "tool_call": "tool_use",
     "content_filter": "refusal",
 }
+_NO_TOKENS: Final = {"input_tokens": 0, "output_tokens": 0}
 # What other providers, and scripts that know no provider, call the same failures.
 _ERROR_TYPES: Final = {"rate_limit_exceeded": "rate_limit_error", "server_error": "api_error"}
 
 
-def read_body(body: Mapping[str, Json]) -> Answer:
+def read_body(body: dict[str, Json]) -> Answer:
     """Read a message; one whose content is no list is an answer without messages."""
+    usage = body.get("usage")
+    counts = read_usage(usage)
+    if not isinstance(usage, dict) or counts is None:
+        return _recall_body(body)
+    # What it says of tokens is another in each answer.
+    answer = _recall_body({**body, "usage": _NO_TOKENS})
+    said = residue(usage, write_usage(counts))
+    return replace(
+        answer,
+        usage=counts,
+        provider_fields={**answer.provider_fields, "usage": said} if said else answer.provider_fields,
+    )
+
+
+def _read_body(body: Mapping[str, Json]) -> Answer:
     identity, model, usage = body.get("id"), body.get("model"), body.get("usage")
     answer = Answer(
         response_id=identity if isinstance(identity, str) else None,
@@ -40,6 +57,9 @@ def read_body(body: Mapping[str, Json]) -> Answer:
         error=describe_error(body, 200) if isinstance(body.get("error"), dict | str) else None,
     )
     return replace(answer, provider_fields=residue(body, write_body(answer)))
+
+
+_recall_body: Final = Shaped(_read_body, FREE)
 
 
 def write_body(answer: Answer) -> dict[str, Json]:

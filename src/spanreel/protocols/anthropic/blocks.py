@@ -8,10 +8,17 @@ from typing import Any, Final
 from spanreel.model import Json
 from spanreel.protocols.media import read_own, write_own
 from spanreel.protocols.residue import keep, kept, overlay, parse_object, residue, same, write_arguments
+from spanreel.protocols.shaped import Free, said
 
 SERVER_CALLS: Final = ("server_tool_use", "mcp_tool_use")
 """Blocks of tool calls that the provider executes; what comes of them stands in blocks of ``SERVER_RESULT``."""
 SERVER_RESULT: Final = "_tool_result"
+
+FREE: Final = {
+    **said("text", "content", "thinking", "signature", "data", "id", "tool_use_id"),
+    "input": Free.OBJECT,
+}
+"""What stands in messages and blocks and is handed through as it is."""
 
 _MEDIA: Final = ("image", "document")
 

@@ -16,7 +16,7 @@ from spanreel.protocols.openai_chat.stream import join, split
 from spanreel.protocols.openai_errors import read_error, write_error
 from spanreel.protocols.recalling import Recalling
 from spanreel.protocols.residue import objects, overlay, parse_object, residue, same, unexpected, write_json
-from spanreel.protocols.shaped import Shaped
+from spanreel.protocols.shaped import Shaped, said
 from spanreel.protocols.sse import STREAM_TYPE
 
 __all__ = [
@@ -36,7 +36,7 @@ NAME = "openai_chat"
 PROVIDER = "openai"
 PATHS: Mapping[str, Operation] = {"/chat/completions": Operation.CHAT}
 
-FREE: Final = ("user", "safety_identifier", "prompt_cache_key")
+FREE: Final = said("user", "safety_identifier", "prompt_cache_key")
 """What stands in a request and is handed through as it is."""
 FORMS: Final = "$forms"
 """In a request's ``provider_fields``: setting to the form that it stood in, where there is more than one."""

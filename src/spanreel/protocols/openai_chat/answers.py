@@ -10,7 +10,7 @@ from spanreel.protocols.openai_chat.messages import FREE, read_answer, write_ans
 from spanreel.protocols.openai_errors import describe_error
 from spanreel.protocols.openai_usage import read_usage, write_chat_usage
 from spanreel.protocols.residue import keep, kept, overlay, residue
-from spanreel.protocols.shaped import Shaped
+from spanreel.protocols.shaped import Shaped, said
 
 CHOICE: Final = "$choice"
 """In a message's ``provider_fields``: what its choice had beside the message."""
@@ -72,7 +72,7 @@ def _read_body(body: Mapping[str, Json]) -> Answer:
     )
 
 
-_recall_body: Final = Shaped(_read_body, (*FREE, "created", "system_fingerprint"))
+_recall_body: Final = Shaped(_read_body, {**FREE, **said("created", "system_fingerprint")})
 
 
 def write_body(answer: Answer) -> dict[str, Json]:

@@ -10,7 +10,7 @@ from spanreel.protocols.function_tools import read_function, write_function
 from spanreel.protocols.media import read_audio, read_own, read_url, write_audio, write_own, write_url
 from spanreel.protocols.message_lists import write_apart
 from spanreel.protocols.residue import EXACT, keep, kept, overlay, read_arguments, residue, unexpected, write_arguments
-from spanreel.protocols.shaped import ARGUMENTS
+from spanreel.protocols.shaped import Free, said
 
 FORM: Final = "$form"
 """The form that a thing stood in, where we would write another.
@@ -19,7 +19,10 @@ FORM: Final = "$form"
 """
 FIELD: Final = "$field"
 """The field that reasoning stood in, where it is not the first of `REASONING_FIELDS`."""
-FREE: Final = ("content", "text", "id", "tool_call_id", "reasoning_content", "reasoning", "refusal", ARGUMENTS)
+FREE: Final = {
+    **said("content", "text", "id", "tool_call_id", "reasoning_content", "reasoning", "refusal"),
+    "arguments": Free.ARGUMENTS,
+}
 """What stands in messages and is handed through as it is."""
 REASONING_FIELDS: Final = ("reasoning_content", "reasoning")
 
