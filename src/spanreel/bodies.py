@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from functools import partial
 from time import monotonic_ns
 from typing import Any, Protocol
@@ -46,7 +46,7 @@ class SyncBody(wrapt.ObjectProxy):  # type: ignore[type-arg]  # generic to type 
             self.stream_observer = observer
 
     def __iter__(self) -> Iterator[bytes]:
-        return _Pieces(iter(self.__wrapped__), self._self_tap)
+        return _pieces(self.__wrapped__, self._self_tap)
 
     def close(self) -> None:
         """Close the stream, then say so."""
@@ -182,41 +182,31 @@ class _Reads:
         return data
 
 
-class _Pieces:
-    """The pieces of a body. No generator of ours: there is nothing to be closed but the client's own."""
-
-    __slots__ = ("_keep", "_pieces", "_room", "_tap")
-
-    def __init__(self, pieces: Iterator[bytes], tap: Tap) -> None:
-        self._pieces, self._tap = pieces, tap
-        self._keep, self._room = tap.keep, tap.room
-
-    def __iter__(self) -> Iterator[bytes]:
-        return self
-
-    def __next__(self) -> bytes:
-        try:
-            data = next(self._pieces)
-        except StopIteration:
-            self._tap.closed()
-            raise
-        except BaseException as error:
-            self._tap.failed(error)
-            raise
-        try:
-            self._room -= len(data)
-            if self._room >= 0:
-                self._keep((monotonic_ns(), data))
-            else:
-                self._tap.drop(len(data))
-        except Exception:  # `quietly`, where nothing is entered for a piece that passes well
-            with quietly("keep a piece of a stream"):
-                raise
-        return data
+def _pieces(body: Iterable[bytes], tap: Tap) -> Iterator[bytes]:
+    """The pieces of a body. That the client reads no further says nothing: it closes the body where it has enough."""
+    keep, room = tap.keep, tap.room
+    try:
+        for data in body:
+            try:
+                room -= len(data)
+                if room >= 0:
+                    keep((monotonic_ns(), data))
+                else:
+                    tap.drop(len(data))
+            except Exception:  # `quietly`, where nothing is entered for a piece that passes well
+                with quietly("keep a piece of a stream"):
+                    raise
+            yield data
+    except GeneratorExit:
+        raise
+    except BaseException as error:
+        tap.failed(error)
+        raise
+    tap.closed()
 
 
 class _AsyncPieces:
-    """`_Pieces` for asynchronous clients."""
+    """`_pieces` for asynchronous clients. No generator of ours: event loops close those that are left, in tasks."""
 
     __slots__ = ("_keep", "_pieces", "_room", "_tap")
 

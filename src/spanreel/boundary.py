@@ -9,7 +9,7 @@ import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from opentelemetry.context import Context
@@ -39,6 +39,7 @@ from spanreel.point import (
     ToolRequest,
     ToolResult,
 )
+from spanreel.protocols import recognise
 from spanreel.quiet import quietly
 from spanreel.scope import (
     Failure,
@@ -69,6 +70,8 @@ from spanreel.tracing import TracerSource
 UNRECORDED = NoOpTracer()
 """Spans of a replay that nobody asked to record."""
 
+PATHS_KNOWN = 256
+
 _NOBODY, _UNKNOWN_SESSION = Agent(), SessionInfo()
 
 
@@ -82,6 +85,8 @@ class Boundary:
         """Whether anything is recorded at all."""
         self.content = settings.content
         """Whether content is recorded."""
+        self.recognise = lru_cache(PATHS_KNOWN)(lambda path: recognise("POST", path, settings.paths))
+        """The protocol and operation of what is posted to a path; None where that is no model's."""
         self._loose_failures = Failures()
 
     # -- runs --------------------------------------------------------------------------------------------------------
@@ -242,7 +247,7 @@ class Boundary:
             context=busy(current, span, scope),
             hold=hold,
             kept=capture,
-            leave=partial(leave_exchange, run, turn),
+            leave=partial(leave_exchange, run, turn) if run is not None and turn is not None else None,
             category=ErrorCategory.MODEL,
             content=self.content,
         )
@@ -312,7 +317,7 @@ class Boundary:
             context=with_scope(current, span, scope),
             hold=hold,
             kept=ToolKept(record, self.content, scope, read_result),
-            leave=partial(leave_turn, turn),
+            leave=partial(leave_turn, turn) if turn is not None else None,
             category=ErrorCategory.TOOL,
             content=self.content,
         )

@@ -53,7 +53,8 @@ class ExchangeCapture:
     """One attempt of a model call: the request, and what has come of the response so far.
 
     ``pieces`` are raw, each behind when it came, in nanoseconds of the clock that ``started`` is by: in one flat list,
-    or the garbage collector would look at a pair a piece. ``body`` is the decoded body where the client read it.
+    or the garbage collector would look at a pair a piece. ``body`` is the decoded body where the client read it, at
+    ``body_at`` of that clock.
     """
 
     protocol: ModelProtocol
@@ -70,7 +71,7 @@ class ExchangeCapture:
     status: int | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = None
-    body_at: float = 0.0
+    body_at: int = 0
     started: int = 0
     pieces: list[Any] = field(default_factory=list)
     dropped: int = 0
@@ -136,7 +137,7 @@ class ExchangeCapture:
         """The answer, where there was one; with its text where that could not be read."""
         if self.status is None:
             return None, None
-        pieces: list[Piece] = [] if self.body is None else [(self.body_at, self.body)]
+        pieces: list[Piece] = [] if self.body is None else [((self.body_at - self.started) / 1e6, self.body)]
         if self.pieces and self.body is None:
             with quietly("decode a response"):
                 started = self.started

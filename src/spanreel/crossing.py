@@ -35,7 +35,7 @@ class Crossing:
     context: Context
     hold: Callable[[Span, Any], None]
     kept: Kept
-    leave: Callable[[int], None]
+    leave: Callable[[int], None] | None = None
     read_control_flow: Callable[[BaseException], RunResult | ToolResult | None] | None = None
     errors: Mapping[str, ErrorCategory] = field(default_factory=dict)
     category: ErrorCategory = ErrorCategory.OTHER
@@ -84,10 +84,10 @@ class Crossing:
         if self._end():
             if self.items is not None:
                 result = self.items  # not what a generator returned beside what it yielded
-            with quietly("tell a replay the end of a call"):
-                if self.told:
+            if self.told is not None:
+                with quietly("tell a replay the end of a call"):
                     self.told(result, None)
-            if error is None and self.noticed and (swallowed := self.noticed()) is not None:
+            if error is None and self.noticed is not None and (swallowed := self.noticed()) is not None:
                 error, status = describe_error(swallowed, self.errors, self.category), model.Status.ERROR
             self._close(result, error, status)
 
@@ -114,20 +114,21 @@ class Crossing:
         return first
 
     def _close(self, result: Any, error: Error | None, status: model.Status) -> None:
-        end_time = time.time_ns()
-        if self.span.is_recording():
-            with self.entered(), quietly("keep what a call returned"):
+        end_time, span = time.time_ns(), self.span
+        if span.is_recording():
+            with Attached(self.context), quietly("keep what a call returned"):
                 self.kept.end(result, error, status)
-            with quietly("set a span's status"):
-                if error is not None:
-                    self.span.set_attribute(conventions.ERROR_TYPE, error.type)
-                    self.span.set_status(Status(StatusCode.ERROR, error.message if self.content else None))
+            if error is not None:
+                with quietly("set a span's status"):
+                    span.set_attribute(conventions.ERROR_TYPE, error.type)
+                    span.set_status(Status(StatusCode.ERROR, error.message if self.content else None))
             with quietly("hand over what a call kept"):
-                self.hold(self.span, self.kept.capture())
-        with quietly("close a turn"):
-            self.leave(end_time)
+                self.hold(span, self.kept.capture())
+        if self.leave is not None:
+            with quietly("close a turn"):
+                self.leave(end_time)
         with quietly("end a span"):
-            self.span.end(end_time)
+            span.end(end_time)
 
 
 MOST_ITEMS = 10_000

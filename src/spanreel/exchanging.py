@@ -9,22 +9,21 @@ import atexit
 import functools
 import os
 import time
-import weakref
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final
 
-from opentelemetry import context as otel
-from opentelemetry.context import _SUPPRESS_INSTRUMENTATION_KEY, get_value
+from opentelemetry.context import _SUPPRESS_INSTRUMENTATION_KEY, Context
 
 from spanreel import boundary as boundaries
+from spanreel import contexts
 from spanreel.bodies import AsyncBody, AsyncReader, SyncBody, Tap
 from spanreel.capture import ExchangeCapture, http_error
+from spanreel.contexts import Attached
 from spanreel.crossing import Crossing
 from spanreel.model import Error, Operation
 from spanreel.playing import current_player
 from spanreel.point import BodyKind, BrokenOff, ClientPoint, HttpAnswer, HttpRequest, LiveRun, ModelProtocol, Player
-from spanreel.protocols import is_exchange, recognise
+from spanreel.protocols import is_exchange
 from spanreel.quiet import quietly
 from spanreel.scope import BUSY_KEY
 from spanreel.start_attributes import other_instrumentation
@@ -35,18 +34,15 @@ def send(client: ClientPoint, wrapped: Any, args: tuple[Any, ...], kwargs: dict[
     exchange = open_exchange(client, wrapped, args, kwargs)
     if exchange is None:
         return wrapped(*args, **kwargs)
-    with exchange.crossing.entered():
+    crossing = exchange.crossing
+    with Attached(crossing.context):
         try:
-            response = exchange.answer()
-            if exchange.broken_off is not None:
-                exchange.broken_off.give_up()
-            if response is None:
-                with exchange.sending():
-                    response = exchange.send(wrapped, args, kwargs)
+            if exchange.player is None:
+                response = exchange.send(wrapped, args, kwargs)
             else:
-                client.settle(exchange.arguments, response)
+                response = exchange.play(exchange.player, wrapped, args, kwargs)
         except BaseException as error:
-            exchange.crossing.fail(error)
+            crossing.fail(error)
             raise
     exchange.watch(response)
     return response
@@ -57,18 +53,15 @@ async def send_async(client: ClientPoint, wrapped: Any, args: tuple[Any, ...], k
     exchange = open_exchange(client, wrapped, args, kwargs)
     if exchange is None:
         return await wrapped(*args, **kwargs)
-    with exchange.crossing.entered():
+    crossing = exchange.crossing
+    with Attached(crossing.context):
         try:
-            response = exchange.answer()
-            if exchange.broken_off is not None:
-                await exchange.broken_off.wait()
-            if response is None:
-                with exchange.sending():
-                    response = await exchange.send(wrapped, args, kwargs)
+            if exchange.player is None:
+                response = await exchange.send(wrapped, args, kwargs)
             else:
-                await client.settle(exchange.arguments, response)
+                response = await exchange.play_async(exchange.player, wrapped, args, kwargs)
         except BaseException as error:
-            exchange.crossing.fail(error)
+            crossing.fail(error)
             raise
     exchange.watch(response)
     return response
@@ -84,11 +77,11 @@ def open_exchange(client: ClientPoint, wrapped: Any, args: tuple[Any, ...], kwar
     with quietly("recognise an HTTP request"):
         arguments = client.bind(wrapped, args, kwargs)
         method, path = client.peek(arguments)
-        found = recognise(method, path, boundary.settings.paths) if method == "POST" else None
+        found = boundary.recognise(path) if method == "POST" else None
     if found is None:
         return None
-    context = otel.get_current()
-    if get_value(BUSY_KEY, context):
+    context = contexts.current()
+    if BUSY_KEY in context:
         return None
     player = current_player()
     if player is None and (not boundary.records or _is_unwanted(context)):
@@ -109,16 +102,24 @@ def open_exchange(client: ClientPoint, wrapped: Any, args: tuple[Any, ...], kwar
     return exchange
 
 
-def _is_unwanted(context: otel.Context) -> bool:
+def _is_unwanted(context: Context) -> bool:
     """Whether the program wants no spans here.
 
     Logfire suppresses what is below its own span of a model call, so that it has no second one: that is not for us.
     """
-    return bool(get_value(_SUPPRESS_INSTRUMENTATION_KEY, context)) and other_instrumentation() is None
+    return bool(context.get(_SUPPRESS_INSTRUMENTATION_KEY)) and other_instrumentation(context) is None
 
 
 class Exchange:
     """A model request under way: the tap that its response passes."""
+
+    given: Mapping[str, Any] | None = None
+    """What is sent in the place of what the program asked to send."""
+    broken_off: BrokenOff | None = None
+    """The call was broken off before an answer came when it was recorded."""
+    _error: Error | None = None
+    _ended = False
+    _watched = False
 
     def __init__(  # noqa: PLR0913 - what one exchange is made of
         self,
@@ -141,35 +142,9 @@ class Exchange:
         self.capture = capture
         self.live = live
         self.player = player
-        self.given: Mapping[str, Any] | None = None
-        """What is sent in the place of what the program asked to send."""
-        self.broken_off: BrokenOff | None = None
-        """The call was broken off before an answer came when it was recorded."""
         capture.started = time.monotonic_ns()
         self.keep: Callable[[tuple[int, bytes]], object] = capture.pieces.extend
         self.room = capture.limit
-        self._error: Error | None = None
-        self._ended = False
-        self._watched = False
-
-    def answer(self) -> Any:
-        """The response that a replay gives, unread; None where there is none, or where it lets the model be asked."""
-        if self.player is None:
-            return None
-        answer = self.player.answer_model(self.live, self.protocol, self.operation, self.request)
-        if isinstance(answer, HttpAnswer):
-            if not answer.pieces:
-                self.broken_off = answer.broken_off
-            return self.client.build(self.arguments, answer)
-        if answer is not self.request:
-            self.capture.request = answer
-            self.given = self.client.rewrite(self.arguments, answer)
-        self._tell_live(self.player)
-        return None
-
-    def sending(self) -> AbstractContextManager[None]:
-        """Around the sending itself; in a replay that has let the model be asked, the network is open to it."""
-        return _NOTHING if self.player is None else self.crossing.opened()
 
     def send(self, wrapped: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the client's own `send`, with what a replay gives in the place of what the program asked to send."""
@@ -179,6 +154,41 @@ class Exchange:
         if given is None:
             return wrapped(*args, **kwargs)
         return wrapped(**{name: value for name, value in given.items() if name != "self"})
+
+    def play(self, player: Player, wrapped: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The response that a replay gives, or the model's own, where it lets that be asked."""
+        response = self._answer(player)
+        if self.broken_off is not None:
+            self.broken_off.give_up()
+        if response is None:
+            with self.crossing.opened():
+                return self.send(wrapped, args, kwargs)
+        self.client.settle(self.arguments, response)
+        return response
+
+    async def play_async(self, player: Player, wrapped: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """`play` for asynchronous clients."""
+        response = self._answer(player)
+        if self.broken_off is not None:
+            await self.broken_off.wait()
+        if response is None:
+            with self.crossing.opened():
+                return await self.send(wrapped, args, kwargs)
+        await self.client.settle(self.arguments, response)
+        return response
+
+    def _answer(self, player: Player) -> Any:
+        """The response that a replay gives, unread; None where it lets the model be asked."""
+        answer = player.answer_model(self.live, self.protocol, self.operation, self.request)
+        if isinstance(answer, HttpAnswer):
+            if not answer.pieces:
+                self.broken_off = answer.broken_off
+            return self.client.build(self.arguments, answer)
+        if answer is not self.request:
+            self.capture.request = answer
+            self.given = self.client.rewrite(self.arguments, answer)
+        self._tell_live(player)
+        return None
 
     def _tell_live(self, player: Player) -> None:
         """Let the replay hear of the end of what it has let through."""
@@ -197,18 +207,18 @@ class Exchange:
             return
         self._watched = True
         with quietly("keep a model's answer"):
-            status = self.client.read_status(response)
-            self.capture.status, self.capture.headers = status, self.client.read_headers(response)
-            self._error = http_error(status) if status >= 400 else None
-            body = self.client.read_body(response)
-            if body is None:
-                proxy = _PROXIES[self.client.body]
-                self.client.pass_body(response, lambda stream: proxy(stream, self))
+            client, capture = self.client, self.capture
+            capture.status, capture.headers = client.read_status(response), client.read_headers(response)
+            if capture.status >= 400:
+                self._error = http_error(capture.status)
+            capture.body = client.read_body(response)
+            if capture.body is None:
+                proxy = _PROXIES[client.body]
+                client.pass_body(response, lambda stream: proxy(stream, self))
                 _unread.add(self)
                 _end_at_exit()
                 return
-            self.capture.body = body
-            self.capture.body_at = (time.monotonic_ns() - self.capture.started) / 1e6
+            capture.body_at = time.monotonic_ns()
         self.closed()
 
     def drop(self, size: int) -> None:
@@ -229,17 +239,17 @@ class Exchange:
     def _end(self) -> None:
         if not self._ended:
             self._ended = True
-            self.capture.pieces = self.capture.pieces[:]  # what a client drains again after the end is none of it
+            if self.capture.pieces:
+                self.capture.pieces = self.capture.pieces[:]  # what a client drains again after the end is none of it
             _unread.discard(self)
 
 
-_NOTHING = nullcontext()
 _PROXIES: Final[Mapping[BodyKind, Callable[[Any, Tap], Any]]] = {
     BodyKind.ITERATOR: SyncBody,
     BodyKind.ASYNC_ITERATOR: AsyncBody,
     BodyKind.ASYNC_READER: AsyncReader,
 }
-_unread: weakref.WeakSet[Exchange] = weakref.WeakSet()
+_unread: set[Exchange] = set()
 
 
 @functools.cache

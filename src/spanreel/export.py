@@ -20,6 +20,7 @@ from typing import Final
 
 from opentelemetry import context as otel
 from opentelemetry.sdk.trace.export import SpanExporter
+from opentelemetry.trace import TraceFlags
 
 from spanreel import conventions
 from spanreel import losses as reasons
@@ -38,6 +39,7 @@ MAX_SPANS: Final = 20_000
 """The most spans that wait, however small."""
 SPAN_BYTES: Final = 1024
 """What a span without its capture is reckoned to hold."""
+_SAMPLED: Final = TraceFlags.SAMPLED
 DELAYS: Final = {Flush.CALL: 0.0, Flush.TURN: 1.0, Flush.RUN: 5.0}
 """Seconds after which what waits is exported, though nothing has woken the thread."""
 LINGER: Final = 0.05
@@ -66,7 +68,8 @@ class Pipeline:
     def _begin(self) -> None:
         """The state of a process that has recorded nothing yet."""
         self.losses = Losses()
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
         self._queue: deque[Waiting] = deque()
         self._begun: dict[int, Waiting] = {}
         """What waits of runs that have begun, by the ids of their spans."""
@@ -136,32 +139,35 @@ class Pipeline:
 
     def _take(self, span: OwnSpan) -> None:
         capture, span.capture = span.capture, None
-        if not self._exports or not span.context.trace_flags.sampled or span.start_time < self._forked_at:
+        if not self._exports or not span.context.trace_flags & _SAMPLED or span.start_time < self._forked_at:
             return
-        with self._changed:
+        size = SPAN_BYTES + (capture.size if capture is not None else 0)
+        with self._lock:
             if self._stopping:
                 self.losses.add(reasons.AFTER_SHUTDOWN)
                 return
-            if len(self._queue) >= MAX_SPANS or self._bytes + SPAN_BYTES > self.settings.queue_bytes:
+            queue, room = self._queue, self.settings.queue_bytes
+            if len(queue) >= MAX_SPANS or self._bytes + SPAN_BYTES > room:
                 self.losses.add(reasons.QUEUE_FULL)
                 return
-            size = SPAN_BYTES + (capture.size if capture is not None else 0)
             # The last eighth of the room is for spans alone, so that a call leaves a trace when its content cannot.
-            dropped = capture is not None and self._bytes + size > self.settings.queue_bytes * 7 // 8
+            dropped = capture is not None and self._bytes + size > room * 7 // 8
             if dropped:
                 self.losses.add(reasons.QUEUE_FULL_CONTENT)
                 capture, size = None, SPAN_BYTES
-            if not self._queue:
+            if not queue:
                 self._oldest = time.monotonic()
             waiting = Waiting(span, capture, size, dropped)
-            self._queue.append(waiting)
+            queue.append(waiting)
             self._bytes += size
             self._taken += 1
             self._supersede(waiting)
             woken = not self._woken and self._wakes(span)
             self._woken = self._woken or woken
-            self._ensure_thread()
-            if woken or len(self._queue) == 1 or self._is_due():
+            if self._thread is None:
+                self._ensure_thread()
+            # When what waits is due by time, the thread knows by itself.
+            if woken or len(queue) == 1 or len(queue) == BATCH_SPANS or self._bytes >= room // 4:
                 self._changed.notify_all()
 
     def _supersede(self, waiting: Waiting) -> None:

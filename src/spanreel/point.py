@@ -10,13 +10,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NoReturn, Protocol
 
+from spanreel import frozen
 from spanreel.model import Agent, Answer, ErrorCategory, Json, Message, Operation, Request, Status, ToolKind
 
 Piece = tuple[float, bytes]
 """Bytes of a response body, decoded, with the milliseconds between the request and their arrival."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen.dataclass(frozen=True, slots=True)
 class HttpRequest:
     """An HTTP request as a client is about to send it. ``path`` is without the query."""
 

@@ -7,6 +7,7 @@ passes, so they are neither logged nor told.
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import os
 import sys
@@ -24,11 +25,14 @@ _logged: set[str] = set()
 _listener: Listener | None = None
 
 
-class quietly:  # noqa: N801 - used in `with`, where functions' names are expected
-    """Run a block of our own that must never reach the user's program; ``doing`` completes "could not ...".
+@functools.lru_cache(1000)
+def quietly(doing: str) -> _Quietly:
+    """Run a block of our own that must never reach the user's program; ``doing`` completes "could not ..."."""
+    return _Quietly(doing)
 
-    A class, since a generator costs several times as much, for each piece of a stream.
-    """
+
+class _Quietly:
+    """A class, since a generator costs several times as much; without state, so that one serves for all."""
 
     __slots__ = ("_doing",)
 

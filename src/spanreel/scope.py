@@ -289,18 +289,16 @@ def _nothing_between(context: Context, run: RunScope) -> bool:
     return False
 
 
-def leave_exchange(run: RunScope | None, turn: Turn | None, end_time: int) -> None:
+def leave_exchange(run: RunScope, turn: Turn, end_time: int) -> None:
     """A model call of the turn has ended."""
-    if run is not None and turn is not None:
-        with run.lock:
-            turn.open_models -= 1
+    with run.lock:
+        turn.open_models -= 1
     leave_turn(turn, end_time)
 
 
-def leave_turn(turn: Turn | None, end_time: int) -> None:
+def leave_turn(turn: Turn, end_time: int) -> None:
     """A call of the turn has ended: the turn lasted until then at least."""
-    if turn is not None:
-        turn.last_end = max(turn.last_end, end_time)
+    turn.last_end = max(turn.last_end, end_time)
 
 
 def implicit_run(context: Context) -> LiveRun | None:

@@ -60,8 +60,7 @@ class TracerSource:
             return self._explicit, self._write_now
         users = _users_provider()
         if users is None or self._is_own(live_span(context)):
-            tracer, _ = self._own or self._private()
-            return tracer, _hold
+            return (self._own or self._private())[0], _hold
         if self._users is None or self._users[0] is not users:
             self._users = (users, _Guarded(self._tracer_of(users), self.settings))
         return self._users[1], self._write_now
