@@ -17,6 +17,7 @@ import pytest
 import spanreel
 from conftest import ROOT, cases
 from deriving import TENANT, comparable, deriving, documents, open_at, requests_of, send, settle
+from otel_collector import wait_until
 from otlp_lines import GENAI, Span, request, said, span
 from postgres import Cluster
 from spanreel.conventions import BASELINE, ORIGIN
@@ -26,7 +27,7 @@ from spanreel_collector.house import erase_session, erase_user
 from spanreel_collector.service.derivation import Derivation
 from spanreel_collector.service.reading_code import reading_code
 from spanreel_collector.service.retelling import Job, Told, retell
-from spanreel_collector.service.workshop import Closed, Unmade, Workshop
+from spanreel_collector.service.workshop import Closed, Unmade, Workshop, Workshops
 from spanreel_collector.stores.opening import open_store
 from spanreel_collector.stores.records import NO_TRACE, Filter, Receipt, Segment
 from spanreel_collector.stores.store import Store, StoreError
@@ -385,6 +386,64 @@ def test_a_workshop_that_hangs_or_dies_is_another_at_the_next_job(tmp_path: Path
     with pytest.raises(Closed):
         workshop.make(job)
     impatient.close()
+
+
+def test_of_very_many_traces_several_hands_make_the_sessions_that_one_would(tmp_path: Path) -> None:
+    lock = threading.Lock()
+    jobs: list[int] = []
+
+    def make(job: Job) -> Told:
+        with lock:
+            jobs.append(1)
+            at_once.append(sum(jobs))
+        try:
+            return retell(job)
+        finally:
+            with lock:
+                jobs.append(-1)
+
+    told = []
+    for hands in (1, 3):
+        (tmp_path / str(hands)).mkdir()
+        store = open_at(tmp_path / str(hands))
+        for first in range(1, 900, 100):
+            talks = range(first, first + 100)
+            spans = (
+                chat(number, f"{number}?", trace_of(number), **{"gen_ai.conversation.id": f"talk {number % 350}"})
+                for number in talks
+            )
+            send(store, request(*spans, scope=GENAI))
+        at_once: list[int] = []
+        derivation = Derivation(store, make, lambda *_: None, 0, hands=hands)
+        settle(derivation)
+        assert (derivation.progress.failed, max(at_once)) == (0, hands)
+        told.append(documents(store))
+    assert len(told[0]) == 350
+    assert told[0] == told[1]
+
+
+def test_workshops_beside_the_first_end_when_nobody_needs_them(tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)  # opening it waits for somebody who writes
+    workshops = Workshops(2, 60, idle_seconds=0.2)
+    workshops.open()
+    told: list[Told] = []
+    threads = [threading.Thread(target=lambda: told.append(workshops.make(Job(str(fifo), {}, 0)))) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    wait_until(lambda: workshops.processes == 2)
+    while len(told) < 2:
+        with suppress(OSError):  # nobody reads at the moment
+            os.close(os.open(fifo, os.O_WRONLY | os.O_NONBLOCK))
+        time.sleep(0.05)
+    wait_until(lambda: workshops.processes == 1)
+    empty = tmp_path / "empty"
+    empty.touch()
+    assert workshops.make(Job(str(empty), {}, 0)) == Told(())
+    workshops.close()
+    assert workshops.processes == 0
+    with pytest.raises(Closed):
+        workshops.make(Job(str(empty), {}, 0))
 
 
 def test_a_workshop_that_is_killed_costs_no_trace_its_session(tmp_path: Path) -> None:

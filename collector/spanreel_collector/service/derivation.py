@@ -10,6 +10,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,11 +23,14 @@ from spanreel_collector.service.retelling import Group, Job, Told, write_segment
 from spanreel_collector.service.workshop import Closed, Died, Unmade
 from spanreel_collector.span import Fault
 from spanreel_collector.stores.records import NO_TRACE, Derived, Pending, TraceKey
+from spanreel_collector.stores.rows import chunks
 from spanreel_collector.stores.store import Conflict, Store, StoreError
 
 _SECOND = 1_000_000_000
 _CLAIMED = 400
-"""Traces that are taken at a time."""
+"""Traces that are taken at a time, by each hand."""
+_WORTHWHILE = 150
+"""Fewer traces are not dealt out: a conversation that two hands have something of is read twice."""
 _HANDFUL = 64 * 1024 * 1024
 """Bytes of segments (as they came) that are worked on together; one conversation may be larger."""
 _ROUNDS = 10
@@ -55,7 +59,8 @@ class Derivation:
     """A store's pending traces become sessions, in steps.
 
     Nobody else takes a claimed trace for ``claim_seconds``; a service that was killed leaves them for so long.
-    What took longer than ``dear_seconds`` rests. Of more than ``most_bytes`` of spans no session is made.
+    What took longer than ``dear_seconds`` rests. Of more than ``most_bytes`` of spans no session is made. ``make`` is
+    called by as many threads as there are ``hands``, where very many traces wait.
     """
 
     store: Store
@@ -67,6 +72,8 @@ class Derivation:
     claim_seconds: float = 30.0
     dear_seconds: float = 3.0
     most_bytes: int = 512 * 1024 * 1024
+    hands: int = 1
+    _saving: threading.Lock = field(default_factory=threading.Lock)
     _resting: Resting = field(init=False)
     _noting: Noting = field(init=False)
     _unreleased: list[Pending] = field(default_factory=list)
@@ -102,7 +109,7 @@ class Derivation:
         self._release(())
         now = time.time_ns()
         claimed = self.store.claim(
-            now - int(self.quiet_seconds * _SECOND), now + int(self.claim_seconds * _SECOND), _CLAIMED
+            now - int(self.quiet_seconds * _SECOND), now + int(self.claim_seconds * _SECOND), _CLAIMED * self.hands
         )
         if claimed:
             quiet_since = min(pending.last for pending in claimed) + int(self.quiet_seconds * _SECOND)
@@ -132,8 +139,20 @@ class Derivation:
                 # Log records of no trace and no known dialect: ever more of them, and no session is made of them.
                 self._save(tenant, [_nothing({NO_TRACE})], {NO_TRACE: loose})
             if marks:
-                self.derive(tenant, marks)
+                self._deal(tenant, marks)
         return True
+
+    def _deal(self, tenant: str, marks: Mapping[bytes, int]) -> None:
+        """Make the sessions of these traces; of very many, by several hands."""
+        traces = list(marks)
+        size = max(_WORTHWHILE, -(-len(traces) // self.hands))
+        batches = [{trace: marks[trace] for trace in some} for some in chunks(traces, size)]
+        if len(batches) == 1:
+            self.derive(tenant, marks)
+            return
+        with ThreadPoolExecutor(self.hands, "spanreel-derivation") as threads:
+            for done in [threads.submit(self.derive, tenant, batch) for batch in batches]:
+                done.result()
 
     def rebuild(self, told: Callable[[int], None], *, everything: bool = False) -> int:
         """Make the sessions again that other code has read, or all; returns how many traces that were."""
@@ -173,7 +192,8 @@ class Derivation:
             else:
                 self._give_up(tenant, marks, str(error))
         finally:
-            self.progress.seconds += time.monotonic() - began
+            with self._saving:
+                self.progress.seconds += time.monotonic() - began
 
     def _derive(self, tenant: str, marks: dict[bytes, int]) -> None:
         names: dict[bytes, frozenset[str]] = {}
@@ -191,15 +211,17 @@ class Derivation:
                 self._resting.too_large |= wanted
                 self._awake(tenant, marks, [wanted], names)
                 return
-            self._noting.note(tenant, told.faults)
-            closed, opened = part(self.store, tenant, told.groups, wanted)
-            # Of a trace that was erased meanwhile nothing is left to read, and nothing is to wait for.
-            closed.append(_nothing({trace for trace in marks if trace in wanted and trace not in read}))
-            if self._save(tenant, closed, {**marks, **read}):
-                for group in closed:
-                    self._resting.note(group.names, (time.monotonic() - began) / len(wanted) * len(group.names))
-            else:
-                opened += [group.traces for group in closed]
+            # One hand at a time: the next one sees among the names in the store what this one has found.
+            with self._saving:
+                self._noting.note(tenant, told.faults)
+                closed, opened = part(self.store, tenant, told.groups, wanted)
+                # Of a trace that was erased meanwhile nothing is left to read, and nothing is to wait for.
+                closed.append(_nothing({trace for trace in marks if trace in wanted and trace not in read}))
+                if self._save(tenant, closed, {**marks, **read}):
+                    for group in closed:
+                        self._resting.note(group.names, (time.monotonic() - began) / len(wanted) * len(group.names))
+                else:
+                    opened += [group.traces for group in closed]
             names |= {trace: found for group in told.groups for trace, found in group.names.items()}
             wanted = self._awake(tenant, marks, opened, names)
             marks = {trace: mark for trace, mark in marks.items() if trace in wanted}
@@ -277,11 +299,12 @@ class Derivation:
         """Note a trace that cannot be read; it is tried again when more of it comes, or by another release."""
         (trace,) = marks
         _log.warning("no session can be made of trace %s: %s", trace.hex(), why)
-        self.progress.failed += 1
-        self._noting.note(tenant, [Fault(f"trace {trace.hex()}", f"no session can be made of it: {why}")])
-        names = {trace: self.store.names(tenant, frozenset(marks)) if named is None else named}
-        known = self.store.sessions_of(tenant, frozenset(marks))
-        self.store.save(Derived(tenant, dict(marks), names, (), known, self.reader))
+        with self._saving:
+            self.progress.failed += 1
+            self._noting.note(tenant, [Fault(f"trace {trace.hex()}", f"no session can be made of it: {why}")])
+            names = {trace: self.store.names(tenant, frozenset(marks)) if named is None else named}
+            known = self.store.sessions_of(tenant, frozenset(marks))
+            self.store.save(Derived(tenant, dict(marks), names, (), known, self.reader))
 
 
 class _TooMuch(Exception):

@@ -32,7 +32,7 @@ from spanreel_collector.service.derivation import Derivation
 from spanreel_collector.service.numbers import observe_service, timed, traced
 from spanreel_collector.service.settings import ServiceSettings
 from spanreel_collector.service.telemetry import Telemetry, exports
-from spanreel_collector.service.workshop import Closed, NotStarted, Workshop
+from spanreel_collector.service.workshop import Closed, NotStarted, Workshops
 from spanreel_collector.stores.store import Store, StoreError
 
 _OTLP: Final = "/v1/"
@@ -58,13 +58,14 @@ def serve(settings: ServiceSettings, access: Access, store: Store, started: Star
             telemetry = Telemetry()
         stack.callback(telemetry.close)
         events = Events()
-        workshop = Workshop(settings.derive_patience)
+        workshop = Workshops(settings.derive_processes, settings.derive_patience)
         derivation = Derivation(
             store,
             traced(workshop.make, telemetry),
             events.publish,
             settings.quiet_seconds,
             most_bytes=settings.derive_bytes,
+            hands=settings.derive_processes,
         )
         committer = Committer(timed(store.append, telemetry), QueueLimits(settings.queue_bytes)).start()
         stack.callback(_finish, committer, settings.stop_seconds)
@@ -248,7 +249,7 @@ def _finish(committer: Committer, seconds: float) -> None:
 
 
 @contextmanager
-def _working(derivation: Derivation, workshop: Workshop) -> Iterator[None]:
+def _working(derivation: Derivation, workshop: Workshops) -> Iterator[None]:
     """Sessions are made. What is not done at the end stays pending."""
 
     def work(stop: threading.Event) -> None:

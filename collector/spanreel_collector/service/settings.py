@@ -20,6 +20,7 @@ OFF: Final = "off"
 MIB: Final = 1024 * 1024
 _UNITS: Final = {"": 1, "k": 1024, "m": MIB, "g": 1024 * MIB, "t": 1024 * 1024 * MIB}
 _DAY: Final = 86_400.0
+_MOST_PROCESSES: Final = 4
 _SPANS: Final = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": _DAY, "w": 7 * _DAY}
 
 
@@ -145,6 +146,13 @@ class ServiceSettings:
         "of a conversation of more than this its spans are kept, and its sessions stay as they are",
         shown="512m",
         metavar="SIZE",
+    )
+    derive_processes: int = _setting(
+        lambda: min(_MOST_PROCESSES, os.cpu_count() or 1),
+        _count,
+        "processes that make sessions, at most; more than one only while very many traces wait",
+        shown="one a core, at most 4",
+        metavar="NUMBER",
     )
     keep: float = _setting(
         0.0, _long_duration, "remove sessions of which nothing came for so long: 90d", shown="never", metavar="TIME"

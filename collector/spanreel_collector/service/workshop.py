@@ -1,13 +1,15 @@
-"""A process beside the service in which segments become sessions: the service answers on while it works.
+"""Processes beside the service in which segments become sessions: the service answers on while they work.
 
-A trace on which it fails, hangs or dies costs only its own job. Run as a module, this is that process.
+A trace on which it fails, hangs or dies costs only its own job. Run as a module, this is such a process.
 """
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
+import threading
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 
@@ -16,6 +18,8 @@ from spanreel_collector.service.retelling import Job, Told, retell
 _START = 120.0
 _END = 5.0
 _READY = "ready"
+_IDLE = 30.0
+_NICE = 5
 
 
 class Unmade(Exception):
@@ -73,6 +77,10 @@ class Workshop:
             return told
         raise Unmade(told)
 
+    def rest(self) -> None:
+        """End the process, which has no job, until there is one again."""
+        self._ended()
+
     def close(self) -> None:
         """End the process, done or not, and start no other. May be called from another thread."""
         self._closed = True
@@ -123,8 +131,67 @@ class Workshop:
         return code
 
 
+class Workshops:
+    """Several, each of which takes a job when the others have one; all but one end when they had none for a while."""
+
+    def __init__(self, number: int, patience: float, idle_seconds: float = _IDLE) -> None:
+        self._all = tuple(Workshop(patience) for _ in range(number))
+        self._idle = list(reversed(self._all))  # whoever takes one takes the last
+        self._idle_seconds = idle_seconds
+        self._lock = threading.Lock()
+        self._timer: threading.Timer | None = None
+
+    @property
+    def processes(self) -> int:
+        """How many run."""
+        return sum(one.process is not None and one.process.poll() is None for one in self._all)
+
+    def open(self) -> None:
+        """As `Workshop.open`, of the first."""
+        self._all[0].open()
+
+    def make(self, job: Job) -> Told:
+        """As `Workshop.make`; at most as many threads call this as there are workshops."""
+        with self._lock:
+            workshop = self._idle.pop()
+        try:
+            return workshop.make(job)
+        finally:
+            with self._lock:
+                # The first is taken before the others, which so come to have nothing to do.
+                self._idle.append(workshop)
+                self._idle.sort(key=self._all.index, reverse=True)
+                self._watch()
+
+    def _watch(self) -> None:
+        """Let those end that nobody takes for a while from now on; called with the lock."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None
+        if self.processes > 1:
+            self._timer = threading.Timer(self._idle_seconds, self._rest)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _rest(self) -> None:
+        with self._lock:
+            for workshop in self._idle:
+                if workshop is not self._all[0]:
+                    workshop.rest()
+
+    def close(self) -> None:
+        """As `Workshop.close`, of all."""
+        for workshop in self._all:
+            workshop.close()
+        with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
+
+
 def main(handle: int) -> None:
     """Do jobs until the other side is gone, which ends this too."""
+    # Who sends spans and who reads go first.
+    os.nice(_NICE)
     # The service is told to stop, and says when this is to end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
