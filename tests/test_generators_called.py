@@ -73,3 +73,28 @@ def test_what_is_stepped_through_inside_another_run_is_a_run_inside_it() -> None
         words = clerk()
         assert office(words) == ["one", "two"]
     assert rec.tree() == ["outside", "  invoke_agent office", "    invoke_agent clerk"]
+
+
+def test_what_was_left_for_the_loop_to_close_is_finished_though_its_closing_is_cancelled() -> None:
+    @spanreel.run(agent="inner")
+    async def inner() -> AsyncIterator[str]:
+        try:
+            yield "one"
+        finally:
+            await asyncio.sleep(0)
+
+    @spanreel.run(agent="outer")
+    async def outer() -> AsyncIterator[str]:
+        async for word in inner():
+            yield word
+
+    async def leave() -> None:
+        async for _ in outer():
+            break
+
+    with recording() as rec:
+        asyncio.run(leave())
+    assert {span.name: attribute(span, "error.type") for span in rec.of("invoke_agent")} == {
+        "invoke_agent inner": None,
+        "invoke_agent outer": None,
+    }

@@ -663,6 +663,30 @@ def test_parallel_tool_calls_are_joined_by_index_or_by_id() -> None:
     assert answer.messages[0]["parts"] == parts
 
 
+def test_calls_that_are_all_numbered_0_are_told_by_their_ids() -> None:
+    calls = [
+        {"index": 0, "id": "a", "type": "function", "function": {"name": "f", "arguments": ""}},
+        {"index": 0, "function": {"arguments": '{"x":1}'}},
+        {"index": 0, "id": "b", "type": "function", "function": {"name": "g", "arguments": '{"y"'}},
+        {"index": 0, "id": "b", "function": {"arguments": ":2}"}},
+    ]
+    answer = join(*(delta(tool_calls=[call]) for call in calls), delta(finish_reason="tool_calls"))
+    assert answer.messages[0]["parts"] == [
+        {"type": "tool_call", "id": "a", "name": "f", "arguments": {"x": 1}},
+        {"type": "tool_call", "id": "b", "name": "g", "arguments": {"y": 2}},
+    ]
+
+
+def test_an_id_that_is_another_for_each_piece_begins_no_call() -> None:
+    calls = [
+        {"index": 0, "id": "a", "type": "function", "function": {"name": "f", "arguments": ""}},
+        {"index": 0, "id": "b", "function": {"name": None, "arguments": '{"x"'}},
+        {"index": 0, "id": "c", "function": {"arguments": ":1}"}},
+    ]
+    answer = join(*(delta(tool_calls=[call]) for call in calls), delta(finish_reason="tool_calls"))
+    assert [(part["name"], part["arguments"]) for part in answer.messages[0]["parts"]] == [("f", {"x": 1})]
+
+
 def test_all_that_comes_in_pieces_is_joined() -> None:
     answer = join(
         delta(

@@ -796,3 +796,13 @@ def test_a_text_whose_item_no_event_began_is_a_message() -> None:
 def test_the_last_event_says_how_it_ended(status: str) -> None:
     answer = read_body(status=status, output=[], incomplete_details={"reason": "max_output_tokens"})
     assert events_of(openai_responses.split(answer)[-1][1])[0]["type"] == f"response.{status}"
+
+
+def test_pieces_that_do_not_say_of_which_item_they_are_belong_to_the_only_one() -> None:
+    answer = join(
+        {"type": "response.created", "response": {"id": "r", "model": "m", "status": "in_progress"}},
+        {"type": "response.output_text.delta", "delta": "hel"},
+        {"type": "response.output_text.delta", "delta": "lo"},
+        {"type": "response.completed", "response": {"id": "r", "model": "m", "status": "completed", "output": None}},
+    )
+    assert answer.messages[0]["parts"][0]["content"] == "hello"

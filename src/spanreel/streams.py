@@ -6,6 +6,7 @@ has the word.
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import AbstractContextManager, nullcontext
@@ -110,15 +111,16 @@ async def watch_async_generator(
             tell(value)
             try:
                 sent = yield value
-            except GeneratorExit:
+            except BaseException as error:
+                if not isinstance(error, GeneratorExit) and not _is_left(error):
+                    thrown = error  # into the generator at the next step
+                    continue
                 with inside:
                     close = getattr(generator, "aclose", None)
                     if close is not None:
                         await close()
                 watch.finish(None)
                 raise
-            except BaseException as error:  # noqa: BLE001 - thrown into the generator at the next step
-                thrown = error
     except StopAsyncIteration:
         watch.finish(None)
     except GeneratorExit:
@@ -127,6 +129,15 @@ async def watch_async_generator(
     except BaseException as error:
         watch.fail(error)
         raise
+
+
+def _is_left(error: BaseException) -> bool:
+    """Whether a generator that nobody went on with is closed by its event loop, which is about to end.
+
+    The loop closes it in a task of its own, and cancels that task with all others.
+    """
+    task = asyncio.current_task() if isinstance(error, asyncio.CancelledError) else None
+    return task is not None and type(task.get_coro()).__name__ == "async_generator_athrow"
 
 
 class WatchedBlock:

@@ -29,17 +29,26 @@ _KINDS = ("id", "type", "format", "name")
 
 
 class Positions:
-    """Where the entries of streamed lists belong: by their index, else by their id, else to the entry before."""
+    """Where the entries of streamed lists belong: by their index, else by their id, else to the entry before.
+
+    Some providers number every call 0: a name under another id begins another one. An id alone does not, there are
+    providers that make up a new one for each piece.
+    """
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, str], list[Json]] = {}
+        self._begun: dict[tuple[int, str, int], tuple[Json, Json]] = {}
 
     def find(self, choice: int, field: str, entry: Mapping[str, Json]) -> int:
         """The position of an entry in the joined list."""
         known = self._known.setdefault((choice, field), [])
         index, identity = entry.get("index"), entry.get("id")
         if isinstance(index, int):
-            key: Json = index
+            begun, key = self._begun.get((choice, field, index), (None, index))
+            if identity and _is_named(entry):
+                if begun and begun != identity:
+                    key = f"id {identity}"
+                self._begun[choice, field, index] = identity, key
         elif identity or not known:
             key = f"id {identity}"
         else:
@@ -47,6 +56,12 @@ class Positions:
         if key not in known:
             known.append(key)
         return known.index(key)
+
+
+def _is_named(entry: Mapping[str, Json]) -> bool:
+    """Whether an entry says which function it calls."""
+    function = entry.get("function")
+    return isinstance(function, dict) and bool(function.get("name"))
 
 
 def choice_index(choice: Mapping[str, Json]) -> int:

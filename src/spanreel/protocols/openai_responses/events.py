@@ -60,14 +60,23 @@ def find(output: Json, place: Place) -> Json:
 def text_place(event: Mapping[str, Json]) -> tuple[Place, str] | None:
     """Where the text of an event stands in the output, and the event's field that holds it: ``delta``, or all of it."""
     stem, _, verb = kind_of(event).rpartition(".")
-    if stem not in _TEXTS or verb not in ("delta", "done") or not isinstance(event.get("output_index"), int):
+    item = item_index(event)
+    if stem not in _TEXTS or verb not in ("delta", "done") or item is None:
         return None
     name, field = _TEXTS[stem]
     own = "delta" if verb == "delta" else field
     if name is None:
-        return (event["output_index"], field), own
-    index = event.get(_INDEXES[name])
-    return ((event["output_index"], name, index, field), own) if _is_position(index) else None
+        return (item, field), own
+    index = event.get(_INDEXES[name], 0)
+    return ((item, name, index, field), own) if _is_position(index) else None
+
+
+def item_index(event: Mapping[str, Json]) -> int | None:
+    """Which item of the output an event is about, if any; some providers do not say it of the only one."""
+    index = event.get("output_index")
+    if index is None and kind_of(event).rpartition(".")[0] in _TEXTS:
+        index = 0
+    return index if isinstance(index, int) and index >= 0 else None
 
 
 def part_place(event: Mapping[str, Json]) -> Place | None:
@@ -127,8 +136,8 @@ class Joined:
             inner = event.get("error")
             self._error = inner or {key: event[key] for key in event if key not in ("type", "sequence_number")}
             self.ended = True
-        index = event.get("output_index")
-        if isinstance(index, int) and index >= 0:
+        index = item_index(event)
+        if index is not None:
             self._add_to_item(event, self._items.setdefault(index, {}))
 
     def body(self) -> dict[str, Json]:
