@@ -24,10 +24,12 @@ from spanreel.model import (
 from spanreel.point import HttpRequest, ModelProtocol, Piece
 from spanreel.protocols import provider_of
 from spanreel.protocols.paths import read_request
+from spanreel.protocols.sse import Arrived
 from spanreel.quiet import quietly
 
 KEPT_HEADERS = ("x-request-id", "request-id", "retry-after", "retry-after-ms", "x-should-retry")
 """The response headers that an SDK reads again; no other is kept."""
+_READ_HEADERS = frozenset({*KEPT_HEADERS, "content-type", "content-encoding"})
 
 _STREAM_TYPES = ("event-stream", "x-ndjson")
 _STREAM_START = re.compile(rb"\s*(?:data|event|id|retry)?:")
@@ -81,7 +83,8 @@ class ExchangeCapture:
     @property
     def size(self) -> int:
         """Bytes held."""
-        return len(self.request.body) + sum(map(len, self._data())) + len(self.body or b"")
+        streamed = sum(map(len, self._data())) if self.pieces else 0
+        return len(self.request.body) + streamed + (len(self.body) if self.body is not None else 0)
 
     def end(self, _result: Any, error: Error | None, status: Status) -> None:
         """The exchange has ended, well or with an error."""
@@ -102,7 +105,7 @@ class ExchangeCapture:
 
     def record(self) -> ModelRecord:
         """What was kept, read."""
-        headers = self.headers
+        headers = self.headers = _read_headers(self.headers)
         request, raw_request = Request(self.operation, None), None
         try:
             request = read_request(self.protocol, self.operation, self.request.path, self.request.body)
@@ -123,7 +126,7 @@ class ExchangeCapture:
             agent=self.agent,
             host=self.request.host or None,
             port=self.request.port,
-            headers={name: headers[name] for name in KEPT_HEADERS if name in headers} if headers else {},
+            headers={name: headers[name] for name in KEPT_HEADERS if name in headers},
             time_to_first_chunk=self._time_to_first_chunk(),
             answer=answer,
             raw_request=raw_request,
@@ -137,12 +140,12 @@ class ExchangeCapture:
         """The answer, where there was one; with its text where that could not be read."""
         if self.status is None:
             return None, None
-        pieces: list[Piece] = [] if self.body is None else [((self.body_at - self.started) / 1e6, self.body)]
+        pieces: Sequence[Piece] = [] if self.body is None else [((self.body_at - self.started) / 1e6, self.body)]
         if self.pieces and self.body is None:
             with quietly("decode a response"):
-                started = self.started
-                times = [(at - started) / 1e6 for at in self.pieces[::2]]
-                pieces = self.decode(self.headers, list(zip(times, self._data(), strict=True)))
+                pieces = Arrived(self.pieces, self.started)
+                if "content-encoding" in self.headers:
+                    pieces = self.decode(self.headers, list(pieces))
         try:
             return self._read(pieces), None
         except Exception as fault:  # noqa: BLE001 -- as above
@@ -175,6 +178,11 @@ class ExchangeCapture:
         return _STREAM_START.match(body) is not None
 
 
+def _read_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Those that are read here, by their names in small letters: a client's own object is slow to ask."""
+    return {name: headers[name] for name in _READ_HEADERS.intersection([name.lower() for name in headers])}
+
+
 def _note(fault: Exception, doing: str) -> None:
     """A ValueError says that a body is not of the protocol's form; all else is a fault of ours."""
     if not isinstance(fault, ValueError):
@@ -183,7 +191,7 @@ def _note(fault: Exception, doing: str) -> None:
 
 
 def _joined(pieces: Sequence[Piece]) -> bytes:
-    return pieces[0][1] if len(pieces) == 1 else b"".join(piece for _, piece in pieces)
+    return pieces[0][1] if len(pieces) == 1 else b"".join([piece for _, piece in pieces])
 
 
 def http_error(status: int) -> Error:

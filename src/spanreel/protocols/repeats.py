@@ -9,13 +9,12 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
-from operator import add
 from typing import Any, Final
 
 import pydantic_core
 
+from spanreel.frozen import dataclass
 from spanreel.model import Json
 from spanreel.point import Piece
 from spanreel.protocols.sse import Body, Event, read_event
@@ -94,6 +93,7 @@ def read(pieces: Sequence[Piece], parse: Parse, spots: Spots) -> Iterator[Item]:
         form = _form(body.bytes, (begin, end, start), fields, spots(fields), parse)
         length = _FIRST_LOOK * (start - begin)
         while form is not None:
+            length = _longest(body.bytes, start, form, length)
             taken = _take(body, start, form, length)
             if taken.repeats is not None:
                 yield taken.repeats
@@ -182,9 +182,17 @@ def _form(
     return _Form(around, kinds, [path for *_, path in found], body[end:after])
 
 
+def _longest(body: bytes, start: int, form: _Form, length: int) -> int:
+    """How far to look: further where events are alike there still."""
+    between = form.around[-1] + form.blank + form.around[0]
+    while body.find(between, start + length - 4 * len(between), start + length) >= 0:
+        length *= 4
+    return length
+
+
 def _take(body: Body, start: int, form: _Form, length: int) -> _Taken:
     """The repeats that begin here, within so many bytes."""
-    values, is_all = _values(body, start, form, length)
+    values, is_all = _values(body.bytes, start, form, length)
     rows = _END.join(values)
     for mark, text in zip(_BETWEEN, form.around[1:-1], strict=False):
         rows = rows.replace(text, mark)
@@ -201,48 +209,25 @@ def _take(body: Body, start: int, form: _Form, length: int) -> _Taken:
     if not values:
         return _Taken(None, start, looked, is_all and looked < len(body.bytes))
     constant = len(form.around[0]) + len(form.around[-1]) + len(form.blank)
-    fixed = range(start + constant, start + constant * (len(values) + 1), constant)
-    ends = list(map(add, accumulate(map(len, values)), fixed))
+    _, *ends = accumulate(map(constant.__add__, map(len, values)), initial=start)
     columns = {path: read[number :: len(form.paths)] for number, path in enumerate(form.paths)}
     return _Taken(Repeats(body.arrivals(ends), columns), ends[-1], looked, is_all and looked < len(body.bytes))
 
 
-def _values(body: Body, start: int, form: _Form, length: int) -> tuple[list[bytes], bool]:
+def _values(body: bytes, start: int, form: _Form, length: int) -> tuple[list[bytes], bool]:
     """What stands between the same first and last bytes, event by event; and whether no other event was met."""
     first, last = form.around[0], form.around[-1] + form.blank
-    values, is_all = _inside(body.pieces(start, length), first, last)  # a piece an event, as most servers send them
-    whole = first + (last + first).join(values) + last
-    if not values or not body.bytes.startswith(whole, start):
-        values, is_all = _inside_lines(body.bytes[start : start + length], first, last, form.blank[-1:])
-        whole = first + (last + first).join(values) + last
-    if not values:
-        return values, is_all
-    if body.bytes.startswith(whole, start):
-        end = start + len(whole)
-        is_longer = body.bytes[end : end + 1] in (b"\r", b"\n")  # the blank line after the last
-        return (values[:-1], False) if is_longer else (values, is_all)
-    for number, value in enumerate(values):
-        if not body.bytes.startswith(first + value + last, start):
-            return values[:number], False
-        start += len(first) + len(value) + len(last)
-    return values, is_all
-
-
-def _inside_lines(window: bytes, first: bytes, last: bytes, line_end: bytes) -> tuple[list[bytes], bool]:
-    """The same of events that have as many lines as the one before, and their values in the same of these."""
-    lines = window.split(line_end)
-    above, each = first.count(line_end), first.count(line_end) + last.count(line_end)
-    count = (len(lines) - 1) // each * each
-    return _inside(lines[above:count:each], first.rpartition(line_end)[2], last.partition(line_end)[0])
-
-
-def _inside(rows: Sequence[bytes], first: bytes, last: bytes) -> tuple[list[bytes], bool]:
-    """The rows without their first and last bytes, up to the last that has these; and whether that is the last."""
-    count = len(rows)
-    while count and not (rows[count - 1].startswith(first) and rows[count - 1].endswith(last)):
-        count -= 1
-    start, stop = len(first), -len(last)
-    return [row[start:stop] for row in rows[:count]], count == len(rows)
+    if not body.startswith(first, start):
+        return [], False
+    values = body[start + len(first) : start + length].split(last + first)
+    # The last is there only where its end is; what follows that may be cut off, or another event.
+    value, end, rest = values.pop().partition(last)
+    if not end:
+        return values, True
+    after = body[start + length : start + length + 1] if not rest else rest[:1]
+    if after in (b"\r", b"\n"):  # the blank line after the last is longer
+        return values, False
+    return [*values, value], first.startswith(rest)
 
 
 @functools.cache

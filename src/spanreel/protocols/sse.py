@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
-from typing import Final
+from typing import Any, Final
 
+from spanreel.frozen import dataclass
 from spanreel.model import Json
 from spanreel.point import Piece
 
@@ -39,15 +39,31 @@ class Event:
     ended: bool = True
 
 
+class Arrived(Sequence[Piece]):
+    """Pieces that need no decoding, as they were kept: one flat list, each behind the nanoseconds of its arrival."""
+
+    def __init__(self, kept: Sequence[Any], started: int) -> None:
+        self.at: Sequence[int] = kept[::2]
+        self.data: Sequence[bytes] = kept[1::2]
+        self.started = started
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[number] for number in range(*index.indices(len(self)))]
+        return (self.at[index] - self.started) / 1e6, self.data[index]
+
+
 class Body:
     """A streamed body, to be gone through block by block; ``arrivals`` says when each byte was there."""
 
     def __init__(self, pieces: Sequence[Piece]) -> None:
-        times, data = zip(*pieces, strict=True) if pieces else ((), ())
+        self._pieces = pieces
+        data = pieces.data if type(pieces) is Arrived else [piece for _, piece in pieces]
         self.bytes = b"".join(data)
         self._ends = list(accumulate(map(len, data)))
-        self._times = times
-        self._pieces = data
         self._has_returns = b"\r" in self.bytes
 
     def block(self, start: int) -> tuple[int, int] | None:
@@ -66,27 +82,35 @@ class Body:
     def event(self, start: int, end: int, complete: int) -> Event | None:
         """The event of a block that was complete at a byte; None for a block of line ends alone."""
         block = self.bytes[start:end]
-        return read_event(block, self.arrivals([complete])[0]) if block.strip(b"\r\n") else None
+        if not block.strip(b"\r\n"):
+            return None
+        piece = bisect_left(self._ends, complete)
+        return read_event(block, self._microseconds(piece, piece + 1)[0])
 
     def rest(self, start: int) -> Event | None:
         """What follows the last blank line, as an event that was not ended; None where nothing does."""
         text = _text(self.bytes[start:])
-        return Event(round(self._times[-1] * 1000) / 1000, other=(text,), ended=False) if text else None
-
-    def pieces(self, start: int, length: int) -> Sequence[bytes]:
-        """The pieces as they came, where one began here, within so many bytes."""
-        first = bisect_right(self._ends, start)
-        if first == 0 or self._ends[first - 1] != start:
-            return ()
-        return self._pieces[first : bisect_right(self._ends, start + length)]
+        if not text:
+            return None
+        last = len(self._ends) - 1
+        return Event(self._microseconds(last, last + 1)[0] / 1000, other=(text,), ended=False)
 
     def arrivals(self, ends: list[int]) -> list[int]:
         """The microseconds at which all bytes up to each of these were there."""
         first = bisect_left(self._ends, ends[0])
         last = first + len(ends)
         if self._ends[first:last] == ends:  # a piece an event
-            return [round(time * 1000) for time in self._times[first:last]]
-        return [round(self._times[bisect_left(self._ends, end)] * 1000) for end in ends]
+            return self._microseconds(first, last)
+        times = self._microseconds(first, bisect_left(self._ends, ends[-1]) + 1)
+        return [times[bisect_left(self._ends, end) - first] for end in ends]
+
+    def _microseconds(self, first: int, last: int) -> list[int]:
+        """When these pieces came."""
+        pieces = self._pieces
+        if type(pieces) is Arrived:
+            started = pieces.started - 500
+            return [(at - started) // 1000 for at in pieces.at[first:last]]
+        return [round(time * 1000) for time, _ in pieces[first:last]]
 
 
 def write_event(event: Event) -> bytes:
