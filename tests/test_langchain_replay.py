@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
+from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.retrievers import BaseRetriever
@@ -343,6 +344,30 @@ def test_interrupts_are_raised_again_and_resumed(tmp_path: Path) -> None:
     report = there_and_back(work, tmp_path)
     assert asked == [{"question": "Really?"}, {"again": "Really?"}, "they said yes, then no"] * 2
     assert len(report.runs) == 3
+
+
+DECISIONS: dict[str, Any] = {
+    "approve": {"type": "approve"},
+    "edit": {"type": "edit", "edited_action": {"name": "weather", "args": {"city": "Rome"}}},
+    "reject": {"type": "reject", "message": "Not there."},
+}
+
+
+@pytest.mark.parametrize("decision", DECISIONS)
+def test_a_tool_that_a_person_is_asked_about_first_keeps_no_session_from_a_replay(
+    decision: str, tmp_path: Path
+) -> None:
+    def work() -> None:
+        script = in_turn(asks(("call_1", "weather", {"city": "Paris"})), testing.text("Done."))
+        asking = HumanInTheLoopMiddleware(interrupt_on={"weather": True})
+        made = agent([weather], script, checkpointer=InMemorySaver(), middleware=[asking])
+        assert made.invoke(ASKED, thread("t-1"))["__interrupt__"]
+        answer = made.invoke(Command(resume={"decisions": [DECISIONS[decision]]}), thread("t-1"))
+        assert answer["messages"][-1].content == "Done."
+
+    session = record(work, tmp_path)
+    assert session.replay.eligible, session.replay.reasons
+    assert play(session, work).verdict is Verdict.PASS
 
 
 @pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])

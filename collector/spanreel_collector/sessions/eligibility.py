@@ -195,12 +195,14 @@ def _judge_run(session: Session, run: Run, place: str, lost: tuple[Fidelity, ...
         yield Obstacle("run unfinished", place, "the run never finished: the recording ends in the middle")
     for number, turn in enumerate(run.turns):
         last = number == len(run.turns) - 1 and run.status is Status.OK
+        waits = number == len(run.turns) - 1 and run.status is Status.INTERRUPTED
         if turn.model_call is not None:
             yield from _judge_model_call(turn.model_call, f"{place}/turns/{number}/model_call", lost)
         for index, call in enumerate(turn.tool_calls):
-            # By the framework, which says it again, or by whoever looked for a tool that there is not.
+            # By the framework, which says it again, or by whoever looked for a tool that there is not. What waits for
+            # whoever goes on with an interrupted run has not run.
             told = not call.executed and (run.sees_tools or was_made_up(session, run, call))
-            if not told:
+            if not told and not (waits and not call.executed and call.status is Status.UNFINISHED):
                 yield from _judge_tool_call(call, f"{place}/turns/{number}/tool_calls/{index}", lost, last=last)
     for number, side_call in enumerate(run.side_calls):
         yield from _judge_model_call(side_call, f"{place}/side_calls/{number}", lost)
