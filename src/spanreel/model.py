@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from spanreel.frozen import dataclass
 
@@ -37,15 +36,7 @@ class Dumped(list[Json]):
     __slots__ = ()
 
 
-class Word(StrEnum):
-    """A word of a closed set."""
-
-    if not TYPE_CHECKING:
-        # Whoever writes a document asks each word for its value; the standard library's way takes two calls in Python.
-        value = property(attrgetter("_value_"))
-
-
-class Operation(Word):
+class Operation(StrEnum):
     """What a model is asked to do (``gen_ai.operation.name``)."""
 
     CHAT = "chat"
@@ -59,7 +50,7 @@ class Operation(Word):
         return self is Operation.CHAT
 
 
-class Fidelity(Word):
+class Fidelity(StrEnum):
     """How a recorded field came to us."""
 
     WHOLE = "whole"
@@ -69,7 +60,7 @@ class Fidelity(Word):
     ABSENT = "absent"
 
 
-class Status(Word):
+class Status(StrEnum):
     """How a session, run or call ended."""
 
     OK = "ok"
@@ -80,7 +71,7 @@ class Status(Word):
     BLOCKED = "blocked"
 
 
-class ErrorCategory(Word):
+class ErrorCategory(StrEnum):
     """The closed set of reasons for a failure."""
 
     MAX_TURNS = "max_turns"
@@ -95,7 +86,7 @@ class ErrorCategory(Word):
     OTHER = "other"
 
 
-class ToolKind(Word):
+class ToolKind(StrEnum):
     """Who runs a tool."""
 
     FUNCTION = "function"

@@ -54,14 +54,18 @@ def pack(batch: Batch) -> Packed:
     """The batch in segments, one a trace."""
     traces: dict[str, _Gathered] = {}
     for number, span in enumerate(batch.spans):
-        gathered = traces.setdefault(span.trace_id, _Gathered())
+        gathered = traces.get(span.trace_id)
+        if gathered is None:
+            gathered = traces[span.trace_id] = _Gathered()
         gathered.spans.append((number, span))
         session, users = read_ids(span.attributes)
-        gathered.users.update(users)
+        if users:
+            gathered.users.update(users)
         if session:
             namespace = span.attributes.get(SESSION_NAMESPACE)
             gathered.keys.add(session if namespace is None else f"{namespace}\0{session}")
-        gathered.linked.update(dialects.linked(span))
+        if linked := dialects.linked(span):
+            gathered.linked.update(linked)
     for record in batch.logs:
         log = dialects.place(record)
         gathered = traces.setdefault(log.trace_id or "", _Gathered())
@@ -90,7 +94,7 @@ def _segment(trace: str, gathered: _Gathered, origins: dict[int, bytes]) -> Segm
             written.append(origins[id(origin)])
         return indexes[id(origin)]
 
-    spans = [(number, index(span.origin), *_plain_span(span)) for number, span in gathered.spans]
+    spans = [(number, index(span.origin), _plain_span(span)) for number, span in gathered.spans]
     logs = [(index(log.origin), *_plain_log(log)) for log in gathered.logs]
     start = min((span.start for _, span in gathered.spans if span.start), default=0)
     data = pickle.dumps((written, spans, logs), _PROTOCOL)
@@ -135,7 +139,7 @@ class Unpacker:
             # Only what `pack` wrote, in a file that only this user can read, is ever given to pickle.
             written, packed_spans, packed_logs = pickle.loads(data)  # noqa: S301
             origins = [self._origin(origin) for origin in written]
-            for number, origin, *fields in packed_spans:
+            for number, origin, fields in packed_spans:
                 spans[first + number] = _span(origins[origin], fields)
             for origin, *fields in packed_logs:
                 logs.append(_log(origins[origin], fields))
@@ -148,23 +152,15 @@ class Unpacker:
         return known
 
 
-def _span(origin: Origin, fields: list[Any]) -> RawSpan:
+def _span(origin: Origin, fields: tuple[Any, ...]) -> RawSpan:
     trace, span, parent, name, kind, start, end, attributes, place, events, links, status, message, dropped = fields
+    if events:
+        events = tuple(RawEvent(*event) for event in events)
+    if links:
+        links = tuple(RawLink(*link) for link in links)
+    # In the order of the fields: to name all of them takes longer than to make it.
     return RawSpan(
-        trace_id=trace,
-        span_id=span,
-        parent_id=parent,
-        name=name,
-        kind=kind,
-        start=start,
-        end=end,
-        attributes=attributes,
-        origin=origin,
-        place=place,
-        events=tuple(RawEvent(*event) for event in events) if events else (),
-        links=tuple(RawLink(*link) for link in links) if links else (),
-        status=status,
-        status_message=message,
+        *(trace, span, parent, name, kind, start, end, attributes, origin, place, events, links, status, message),
         dropped_attributes=dropped,
     )
 

@@ -11,7 +11,7 @@ import binascii
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, TypeVar
 
 from spanreel.model import Json
@@ -107,24 +107,24 @@ def _read_origin(resource: Any, scope: Any) -> Origin:
 
 def _read_span(item: dict[str, Any], origin: Origin, place: str) -> RawSpan:
     item = _spelt(item)
-    status = _get(item, "status")
-    status = status if isinstance(status, dict) else {}
+    get = item.get
+    status = get("status")
     return RawSpan(
-        trace_id=_read_id(item, "traceId", 32) or _refuse_absent("traceId"),
-        span_id=_read_id(item, "spanId", 16) or _refuse_absent("spanId"),
-        parent_id=_read_id(item, "parentSpanId", 16),
-        name=_text(item, "name"),
-        kind=_enum(item, "kind", _KINDS),
-        start=_integer(item, "startTimeUnixNano"),
-        end=_integer(item, "endTimeUnixNano"),
-        attributes=_read_attributes(item),
+        trace_id=_id(get("traceId"), "traceId", 32) or _refuse_absent("traceId"),
+        span_id=_id(get("spanId"), "spanId", 16) or _refuse_absent("spanId"),
+        parent_id=_id(get("parentSpanId"), "parentSpanId", 16),
+        name=name if isinstance(name := get("name"), str) else "",
+        kind=_enum(get("kind"), "kind", _KINDS),
+        start=_unsigned(get("startTimeUnixNano"), "startTimeUnixNano"),
+        end=_unsigned(get("endTimeUnixNano"), "endTimeUnixNano"),
+        attributes=_attributes(get("attributes")),
         origin=origin,
         place=place,
-        events=_read_events(item) if _get(item, "events") else (),
-        links=_read_links(item) if _get(item, "links") else (),
-        status=_enum(status, "code", _STATUS),
-        status_message=_text(status, "message"),
-        dropped_attributes=_integer(item, "droppedAttributesCount"),
+        events=_read_events(item) if get("events") else (),
+        links=_read_links(item) if get("links") else (),
+        status=_enum(_get(status, "code"), "code", _STATUS) if status and isinstance(status, dict) else 0,
+        status_message=_text(status, "message") if status and isinstance(status, dict) else "",
+        dropped_attributes=_unsigned(get("droppedAttributesCount"), "droppedAttributesCount"),
     )
 
 
@@ -160,7 +160,10 @@ def _read_log(item: dict[str, Any], origin: Origin, place: str) -> RawLog:
 
 def _read_id(item: dict[str, Any], field: str, digits: int) -> str | None:
     """An id as lower-case hex; None where there is none (absent, empty or all zeros)."""
-    value = _get(item, field)
+    return _id(_get(item, field), field, digits)
+
+
+def _id(value: Any, field: str, digits: int) -> str | None:
     if value is None or value == "":
         return None
     if not isinstance(value, str) or len(value) != digits or not _HEX.fullmatch(value):
@@ -175,8 +178,12 @@ def _refuse_absent(field: str) -> str:
 
 
 def _read_attributes(item: dict[str, Any]) -> Attributes:
+    return _attributes(_get(item, "attributes"))
+
+
+def _attributes(pairs: Any) -> Attributes:
     attributes: dict[str, Json] = {}
-    for pair in _list(item, "attributes"):
+    for pair in pairs if isinstance(pairs, list) else ():
         if type(pair) is not dict:
             continue
         key, value = pair.get("key"), pair.get("value")
@@ -253,18 +260,15 @@ def _read_bytes(content: Any) -> bytes | None:
 
 def _get(item: dict[str, Any], key: str) -> Any:
     value = item.get(key)
-    return item.get(_snake(key)) if value is None and type(item) is not _Spelt else value
-
-
-class _Spelt(dict[str, Any]):
-    """An object whose members are named as OTLP/JSON names them: another spelling need not be looked for."""
-
-    __slots__ = ()
+    return item.get(_snake(key)) if value is None else value
 
 
 def _spelt(item: dict[str, Any]) -> dict[str, Any]:
-    """The object, to be asked many times; as it is, where its members are named in the other way."""
-    return item if "_" in "".join(item) else _Spelt(item)
+    """The object with its members named as OTLP/JSON names them, so that no other spelling need be looked for."""
+    if "_" not in "".join(item):
+        return item
+    other = {_camel(key): value for key, value in item.items() if "_" in key}
+    return {**other, **{key: value for key, value in item.items() if value is not None or key not in other}}
 
 
 def _has(item: dict[str, Any], key: str) -> bool:
@@ -274,6 +278,11 @@ def _has(item: dict[str, Any], key: str) -> bool:
 @cache
 def _snake(key: str) -> str:
     return re.sub("[A-Z]", lambda match: "_" + match.group().lower(), key)
+
+
+@lru_cache(maxsize=256)
+def _camel(key: str) -> str:
+    return re.sub("_([a-z])", lambda match: match.group(1).upper(), key)
 
 
 def _list(item: Any, key: str) -> list[Any]:
@@ -290,22 +299,24 @@ def _text(item: dict[str, Any], key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _enum(item: dict[str, Any], key: str, names: dict[str, int]) -> int:
-    value = _get(item, key)
+def _enum(value: Any, key: str, names: dict[str, int]) -> int:
     if isinstance(value, str) and not value.isdecimal():
         # With its kind before it, as the protocol has it, or without, as people write it.
         return next((number for name, number in names.items() if name.endswith(f"_{value}") or name == value), 0)
-    return _integer(item, key)
+    return _unsigned(value, key)
 
 
 def _integer(item: dict[str, Any], key: str) -> int:
+    return _unsigned(_get(item, key), key)
+
+
+def _unsigned(value: Any, key: str) -> int:
     """An unsigned number, written as a number or as text; 0 where absent."""
-    value = _get(item, key)
     if value is None or value == "":
         return 0
     if type(value) is str and len(value) < _DIGITS and value.isascii() and value.isdecimal():
         return int(value)
-    number = whole(value, key)
+    number = value if type(value) is int else whole(value, key)
     if not 0 <= number < _LARGEST:
         raise ValueError(f"{key} {number!r} is out of range")
     return number

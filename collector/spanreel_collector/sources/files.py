@@ -7,10 +7,10 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import Any, Literal
 
 from spanreel_collector.sources.documents import read_line
-from spanreel_collector.sources.framing import PIECE, Record, read_records
+from spanreel_collector.sources.framing import Record, read_records
 from spanreel_collector.sources.references import resolve
 from spanreel_collector.span import Batch, Fault
 
@@ -44,7 +44,8 @@ def read_pieces(path: str, passed: Callable[[int], None] | None = None) -> Itera
     name = "standard input" if path == STDIN else path
     folder = None if path == STDIN else str(Path(path).parent)
     try:
-        raw: IO[bytes] = sys.stdin.buffer if path == STDIN else Path(path).open("rb")  # noqa: SIM115 closed below
+        # Read in large pieces by those below, so that no buffer is needed here.
+        raw: Any = sys.stdin.buffer if path == STDIN else Path(path).open("rb", buffering=0)  # noqa: SIM115 closed below
     except OSError as error:
         said = error.strerror or str(error)
         if isinstance(error, IsADirectoryError):
@@ -52,8 +53,7 @@ def read_pieces(path: str, passed: Callable[[int], None] | None = None) -> Itera
         yield Piece(name, b"", problem=f"cannot be opened: {said}")
         return
     with raw:
-        stream = raw if passed is None else io.BufferedReader(_Watched(raw, passed), PIECE)
-        for record in read_records(stream):
+        for record in read_records(raw if passed is None else _Watched(raw, passed)):
             yield _piece(record, name, folder)
 
 
@@ -93,7 +93,7 @@ def read_body(data: bytes, form: Literal["json", "protobuf"], place: str) -> Bat
 class _Watched(io.RawIOBase):
     """A stream that says how much of it was read."""
 
-    def __init__(self, stream: IO[bytes], passed: Callable[[int], None]) -> None:
+    def __init__(self, stream: Any, passed: Callable[[int], None]) -> None:
         self._stream = stream
         self._passed = passed
 
@@ -101,7 +101,6 @@ class _Watched(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        data = self._stream.read(len(buffer))
-        self._passed(len(data))
-        buffer[: len(data)] = data
-        return len(data)
+        size: int = self._stream.readinto(buffer)
+        self._passed(size)
+        return size

@@ -95,7 +95,7 @@ def _ended_early(why: str) -> str:
 class _Begun(io.RawIOBase):
     """A stream whose first bytes are known, and come again; a pipe may give them one by one."""
 
-    def __init__(self, stream: IO[bytes]) -> None:
+    def __init__(self, stream: Any) -> None:
         self._stream = stream
         self.head = b""
         while len(self.head) < _HEAD and (more := stream.read(_HEAD - len(self.head))):
@@ -106,7 +106,10 @@ class _Begun(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        data = self._left[: len(buffer)] or self._stream.read(len(buffer))
+        if not self._left:
+            size: int = self._stream.readinto(buffer)
+            return size
+        data = self._left[: len(buffer)]
         self._left = self._left[len(data) :]
         buffer[: len(data)] = data
         return len(data)
