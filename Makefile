@@ -7,6 +7,12 @@ BIN := .venv/bin
 WORKERS ?= auto
 PYTEST := -m pytest --numprocesses=$(WORKERS) --dist=worksteal
 
+# What Python has compiled it keeps, whatever the environment says: the tests start it some hundred times.
+unexport PYTHONDONTWRITEBYTECODE
+
+# Suites that are slow as a whole are not even imported by `make check`.
+SLOW = $(shell grep -l '^pytestmark = .*pytest\.mark\.slow' tests/*.py)
+
 # .venv is environment "a". Each other environment NAME has requirements/env-NAME.txt, lives in .venv-NAME, and runs
 # the tests of TESTS_NAME.
 ENVIRONMENTS := lowest
@@ -22,7 +28,7 @@ COMPILE = UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --
 	--generate-hashes --no-emit-index-url --no-emit-find-links $(UPGRADE)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint fix bench bench-ingest collector docs-contract docs-foreign lock clean test-environments
+.PHONY: help demo test check fast lint fix bench bench-ingest collector docs-contract docs-foreign lock clean test-environments
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,8 +40,11 @@ test: .venv/installed lint test-environments ## everything, as CI runs it
 	$(BIN)/python $(PYTEST) --cov --cov-report=term
 	$(BIN)/coverage report --include='$(PURE)' --fail-under=$(PURE_COVERAGE)
 
-check: .venv/installed lint ## format, lint, types, import contracts, fast tests: about a minute
-	$(BIN)/python $(PYTEST) -q -m "not slow" --ignore=tests/contract
+check: .venv/installed ## format, lint, types, import contracts, fast tests: about a minute
+	@$(MAKE) --no-print-directory --jobs=2 lint fast
+
+fast: .venv/installed
+	$(BIN)/python $(PYTEST) -q -m "not slow" --hypothesis-profile=check $(addprefix --ignore=,tests/contract $(SLOW))
 
 lint: .venv/installed
 	$(BIN)/ruff format --check .

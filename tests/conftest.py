@@ -16,6 +16,7 @@ os.environ["SPANREEL_REDACTION_KEY"] = "of the tests alone " * 2  # none is made
 
 # A slow machine is no failure, and CI must say the same about the same commit twice.
 settings.register_profile("spanreel", deadline=None, derandomize=bool(os.environ.get("CI")), print_blob=True)
+settings.register_profile("check", settings.get_profile("spanreel"), max_examples=10)  # of `make check`
 settings.load_profile("spanreel")
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -31,9 +32,10 @@ What is absent from a developer's machine `.ci/run` installs.
 
 
 KINDS = ("hand_written", "openai_agents", "langgraph", "pydantic_ai")
+FAST_KIND, *SLOW_KINDS = KINDS
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=[FAST_KIND, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW_KINDS)])
 def kind(request: pytest.FixtureRequest) -> Any:
     """One kind of agent after the other, as `kinds` makes them; imported here, since not every environment has all."""
     return getattr(importlib.import_module("kinds"), request.param)

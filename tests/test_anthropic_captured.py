@@ -191,6 +191,7 @@ def check_span(rec: Recording, exchange: Exchange) -> None:
     assert attribute(span, "gen_ai.usage.output_tokens") == answer.usage.output_tokens
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
 def test_the_sdk_gives_what_it_gives_without_us(way: Callable[[Served], Any]) -> None:
     wrong = []
@@ -209,6 +210,7 @@ def test_the_sdk_gives_what_it_gives_without_us(way: Callable[[Served], Any]) ->
     assert wrong == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ASYNC_WAYS, ids=lambda way: way.__name__)
 async def test_the_async_sdk_gives_what_it_gives_without_us(way: Callable[[Served], Awaitable[Any]]) -> None:
     wrong = []
@@ -226,6 +228,7 @@ async def test_the_async_sdk_gives_what_it_gives_without_us(way: Callable[[Serve
     assert wrong == []
 
 
+@pytest.mark.slow
 def test_what_is_written_again_is_the_same_to_the_sdk() -> None:
     """The real SDK's reading of an answer that was read and written by us, plain and streamed, as it came."""
     for exchange in exchanges(FILE):
@@ -238,6 +241,7 @@ def test_what_is_written_again_is_the_same_to_the_sdk() -> None:
         assert outcome(create, exchange.answering(again))[0] == outcome(create, exchange)[0], exchange.id
 
 
+@pytest.mark.slow
 def test_an_answer_without_chunks_and_fields_is_accepted_by_the_sdk() -> None:
     """What a replay of another provider's recording, or a script, gives: content, reasons and usage are the same."""
     for exchange in exchanges(FILE):

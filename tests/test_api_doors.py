@@ -57,6 +57,7 @@ def routes() -> list[tuple[str, str]]:
     return [*found, ("GET", "/api/openapi.json")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "path"), routes())
 async def test_each_route_refuses_who_has_no_token_or_one_for_something_else(
     method: str, path: str, store: Store

@@ -600,6 +600,7 @@ def written_spans(draw: st.DrawFn) -> dict[str, Any]:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(written_spans(), max_size=12), st.sampled_from(["spanreel", GENAI]))
 def test_no_tree_of_spans_makes_the_converter_fail(spans: list[dict[str, Any]], scope: str) -> None:

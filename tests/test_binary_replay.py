@@ -102,6 +102,7 @@ def recorded(folder: Path, ask: Callable[..., None], *, stream: bool) -> tuple[S
     return session, file.read_text() + write_session(session)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
 @pytest.mark.parametrize("name", ASKING)
 def test_the_same_image_is_the_same_request_and_another_is_not(name: str, stream: bool, tmp_path: Path) -> None:

@@ -50,6 +50,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.lists(JSON, max_size=4), st.integers(10, 3000))
 def test_cut_json_is_json_within_the_limit(value: Any, limit: int) -> None:

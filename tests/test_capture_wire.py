@@ -92,6 +92,7 @@ def test_a_stream_left_by_break_in_with_is_finished_not_failed() -> None:
         check_cut(rec, "Hel")
 
 
+@pytest.mark.slow
 def test_a_stream_that_is_dropped_is_finished_at_garbage_collection() -> None:
     with recording() as rec:
         stream = Model().client().chat.completions.create(**ASK, stream=True)
@@ -119,6 +120,7 @@ with testing.ScriptedProvider([testing.text("one two")]) as provider:
 """
 
 
+@pytest.mark.slow
 def test_a_stream_that_nobody_read_to_its_end_is_finished_at_the_programs_end_and_once(tmp_path: Path) -> None:
     file = tmp_path / "traces.jsonl"
     subprocess.run([sys.executable, "-W", "ignore", "-c", UNREAD, str(file)], check=True, timeout=60)
@@ -142,6 +144,7 @@ async def test_an_async_stream_closed_early_is_finished_not_failed() -> None:
         check_cut(rec, "Hel")
 
 
+@pytest.mark.slow
 def test_a_stream_never_read_is_finished_when_it_is_dropped() -> None:
     with recording() as rec:
         stream = Model().client().chat.completions.create(**ASK, stream=True)

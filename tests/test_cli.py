@@ -35,6 +35,7 @@ def test_the_version_is_that_of_the_distribution() -> None:
     assert spanreel("--version").stdout == f"spanreel {__version__}\n"
 
 
+@pytest.mark.slow
 def test_the_help_lists_our_commands_and_those_of_entry_points() -> None:
     listed = spanreel("--help").stdout
     for command in ("run", "replay", "doctor", "convert", "show"):
@@ -48,6 +49,7 @@ def test_the_command_line_imports_nothing_of_the_collector_and_no_framework() ->
         assert f"'{library}'" not in found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
@@ -120,6 +122,7 @@ def test_a_command_of_another_distribution_is_found_and_a_broken_one_is_named(tm
     )
 
 
+@pytest.mark.slow
 def test_a_session_that_is_not_there_is_named_and_refused_before_anything_runs(tmp_path: Path) -> None:
     done = spanreel("replay", str(tmp_path / "none.json#0"), "--", sys.executable, "-c", "print('ran')")
     assert (done.returncode, done.stdout) == (3, "")
@@ -140,12 +143,14 @@ def test_a_script_given_in_the_place_of_a_command_is_answered_with_the_right_com
     assert f"to run a script: spanreel run -- python {script}" in done.stderr
 
 
+@pytest.mark.slow
 def test_run_becomes_the_command_and_keeps_its_words_and_its_exit_code() -> None:
     code = "import sys; print(sys.argv[1:]); sys.exit(7)"
     done = spanreel("run", "--", sys.executable, "-c", code, "--version", "--", "-m")
     assert (done.returncode, done.stdout) == (7, "['--version', '--', '-m']\n")
 
 
+@pytest.mark.slow
 def test_run_instruments_the_command_and_its_children() -> None:
     child = "import sys; print('spanreel.auto' in sys.modules)"
     parent = f"{child}; import subprocess; sys.stdout.flush(); subprocess.run([sys.executable, '-c', {child!r}])"
@@ -153,6 +158,7 @@ def test_run_instruments_the_command_and_its_children() -> None:
     assert (done.stdout, done.stderr) == ("True\nTrue\n", "")
 
 
+@pytest.mark.slow
 def test_run_with_m_runs_a_module_with_this_python(tmp_path: Path) -> None:
     (tmp_path / "told.py").write_text(
         "import sys; print(sys.executable, sys.argv[1:], 'spanreel.auto' in sys.modules)\n"
@@ -161,6 +167,7 @@ def test_run_with_m_runs_a_module_with_this_python(tmp_path: Path) -> None:
     assert done.stdout == f"{sys.executable} ['--one'] True\n"
 
 
+@pytest.mark.slow
 def test_the_users_own_sitecustomize_runs_first_and_once(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text("import sys; print('theirs', 'spanreel.auto' in sys.modules)\n")
     done = spanreel(
@@ -170,6 +177,7 @@ def test_the_users_own_sitecustomize_runs_first_and_once(tmp_path: Path) -> None
     assert done.stdout == "theirs False\ntheirs False\napp\n"
 
 
+@pytest.mark.slow
 def test_a_sitecustomize_that_fails_is_shown_and_recording_goes_on(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text("raise RuntimeError('theirs')\n")
     environment = recorded_environment({**os.environ, **QUIET, "PYTHONPATH": str(tmp_path)})
@@ -204,6 +212,7 @@ def test_a_replay_in_a_python_without_spanreel_runs_nothing(tmp_path: Path) -> N
     assert done.stderr.startswith("spanreel: nothing runs, since it would run live: ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", ["import spanreel.auto", "{}.SpanreelInstrumentor().instrument()"])
 @pytest.mark.parametrize(
     ("name", "value", "said"),
@@ -227,6 +236,7 @@ def test_a_setting_that_cannot_be_read_is_one_line_and_the_program_goes_on(
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_the_instrumentor_of_opentelemetry_says_what_records_and_where_to() -> None:
     code = "from spanreel.otel import SpanreelInstrumentor; SpanreelInstrumentor().instrument()"
     done = subprocess.run(
@@ -255,6 +265,7 @@ def test_the_instrumentor_of_opentelemetry_wraps_and_unwraps() -> None:
     assert not is_instrumented()
 
 
+@pytest.mark.slow
 def test_opentelemetry_instrument_finds_us_under_our_own_name() -> None:
     code = "import httpx, sys; print(type(httpx.Client.send).__module__, 'spanreel.wrapping' in sys.modules)"
     done = subprocess.run(
@@ -267,6 +278,7 @@ def test_opentelemetry_instrument_finds_us_under_our_own_name() -> None:
     assert "True" in done.stdout, done.stderr
 
 
+@pytest.mark.slow
 def test_a_person_who_closes_the_pipe_sees_no_traceback() -> None:
     done = subprocess.run(
         ["bash", "-c", f"set -o pipefail; {sys.executable} -m spanreel doctor | true"],

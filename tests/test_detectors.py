@@ -236,6 +236,7 @@ PIECES = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=800, deadline=None)
 @given(st.lists(PIECES, max_size=14).map("".join))
 def test_findings_are_in_order_apart_and_the_same_again(text: str) -> None:
@@ -247,6 +248,7 @@ def test_findings_are_in_order_apart_and_the_same_again(text: str) -> None:
     assert places_in(text, SEARCH) or not first
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(st.lists(PIECES, max_size=14).map("".join))
 def test_replacing_until_nothing_is_found_comes_to_an_end(text: str) -> None:

@@ -6,12 +6,16 @@ import os
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from golden_sessions import GOLDEN
 from spanreel_collector.conversion.account import Account
 from spanreel_collector.conversion.progress import Progress
 from spanreel_collector.conversion.spool import Spool
 from spanreel_collector.conversion.streaming import Settings, convert_pieces
 from spanreel_collector.sources.files import read_pieces
+
+pytestmark = pytest.mark.slow
 
 PAGE = Path(__file__).parent.parent / "docs" / "dialects.md"
 BEGINS = "<!-- from here on as tests/test_docs_dialects.py writes it -->\n"

@@ -209,6 +209,7 @@ def receiver(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
         yield received
 
 
+@pytest.mark.slow
 def test_large_spans_arrive_in_requests_that_a_default_collector_takes(make: Make, receiver: Received) -> None:
     tracer, pipeline = make(read_settings())
     for number in range(60):
@@ -483,6 +484,7 @@ def read_names(file: Path) -> list[str]:
     )
 
 
+@pytest.mark.slow
 def test_after_a_fork_nothing_is_exported_twice_and_nothing_is_lost(tmp_path: Path) -> None:
     file = tmp_path / "traces.jsonl"
     ran = run_script(
@@ -505,6 +507,7 @@ def test_after_a_fork_nothing_is_exported_twice_and_nothing_is_lost(tmp_path: Pa
     assert read_names(file) == sorted([*(f"before {n}" for n in range(20)), "child", "open at the fork", "parent"])
 
 
+@pytest.mark.slow
 def test_at_exit_what_waits_is_exported_by_grpc_and_http(receiver: Received) -> None:
     ran = run_script(
         SCRIPT + "\n    span('last')",
@@ -514,6 +517,7 @@ def test_at_exit_what_waits_is_exported_by_grpc_and_http(receiver: Received) -> 
     assert (ran.returncode, ran.stderr, [span.name for span in receiver.spans]) == (0, "", ["last"])
 
 
+@pytest.mark.slow
 def test_a_thread_that_goes_on_after_the_main_thread_is_recorded(tmp_path: Path) -> None:
     file = tmp_path / "traces.jsonl"
     ran = run_script(
@@ -538,6 +542,7 @@ def test_a_thread_that_goes_on_after_the_main_thread_is_recorded(tmp_path: Path)
     assert read_names(file) == ["invoke_agent late"]
 
 
+@pytest.mark.slow
 def test_a_dead_endpoint_delays_the_exit_by_a_bounded_time_and_says_so_once() -> None:
     started = time.perf_counter()
     ran = run_script(SCRIPT + "\n    span('last')", OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:9")
@@ -549,6 +554,7 @@ def test_a_dead_endpoint_delays_the_exit_by_a_bounded_time_and_says_so_once() ->
     assert "retrying" not in line
 
 
+@pytest.mark.slow
 def test_an_endpoint_over_http_that_is_no_url_is_named_with_what_it_should_be() -> None:
     ran = run_script(SCRIPT + "\n    span('last')", OTEL_EXPORTER_OTLP_ENDPOINT="localhost:9")
     assert ran.stderr.splitlines()[0] == (
@@ -557,6 +563,7 @@ def test_an_endpoint_over_http_that_is_no_url_is_named_with_what_it_should_be() 
     )
 
 
+@pytest.mark.slow
 def test_exporters_are_not_imported_before_they_are_needed() -> None:
     ran = run_script(SCRIPT + "\n    print([name for name in ('grpc', 'requests') if name in sys.modules])")
     assert ran.stdout == "[]\n"
@@ -662,6 +669,7 @@ def test_a_file_holds_otlp_json_as_the_collector_writes_it(make: Make, tmp_path:
     json_format.ParseDict({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}, ExportTraceServiceRequest())
 
 
+@pytest.mark.slow
 def test_several_processes_append_whole_lines_to_one_file(tmp_path: Path) -> None:
     file = tmp_path / "traces.jsonl"
     script = SCRIPT + "\n    for n in range(300): span('x' * 900); source.flush()"
@@ -716,11 +724,13 @@ def test_the_log_is_silent_where_it_is_switched_off(make: Make, caplog: pytest.L
     assert (pipeline.losses.total(), caplog.text) == ({"export_failed": 1}, "")
 
 
+@pytest.mark.slow
 def test_the_console_exporter_is_the_sdks() -> None:
     ran = run_script(SCRIPT + "\n    span('shown')", OTEL_TRACES_EXPORTER="console")
     assert '"name": "shown"' in ran.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_a_child_of_multiprocessing_exports_before_it_ends(tmp_path: Path, method: str) -> None:
     file = tmp_path / "traces.jsonl"

@@ -197,6 +197,7 @@ def test_a_packed_file_that_is_cut_off_or_damaged_gives_what_was_whole_before(pa
         assert all(fault.reason.startswith("cannot be read on: ") for fault in batch.faults)
 
 
+@pytest.mark.slow
 def test_a_file_that_is_unpacked_needs_little_memory_whatever_it_says(tmp_path: Path) -> None:
     path = tmp_path / "traces"
     for packed in (gzip.compress(b" " * 50_000_000 + b"\n"), ZSTD.compress(b" " * 50_000_000 + b"\n")):

@@ -98,6 +98,7 @@ def test_a_session_comes_back_whole(name: str, write: Any) -> None:
     assert [without_source(one) for one in back.sessions] == [without_source(one) for one in sessions]
 
 
+@pytest.mark.slow
 def test_sessions_of_all_dialects_come_back_whole() -> None:
     for case in sorted(cases("dialects").iterdir()):
         sessions = convert_files([str(file) for file in sorted(case.glob("*.jsonl"))]).sessions

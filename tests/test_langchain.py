@@ -174,6 +174,7 @@ async def test_runs_at_once_are_clean_traces() -> None:
         assert len(set(traces.values())) == 1
 
 
+@pytest.mark.slow
 def test_a_stream_closed_early_is_finished_not_failed() -> None:
     with recording() as rec:
         stream = agent([weather]).stream(ASKED, stream_mode="updates")
@@ -275,6 +276,7 @@ def test_an_agent_called_in_a_tool_is_a_run_inside_that_tool_call() -> None:
         ]
 
 
+@pytest.mark.slow
 def test_a_deep_agents_task_is_an_agent_with_its_run_inside() -> None:
     from deepagents import create_deep_agent
 

@@ -245,6 +245,7 @@ def handled(n: int) -> str:
 handled.handle_tool_error = True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("made", "arguments"),
     [
@@ -284,6 +285,7 @@ def test_a_failure_of_a_tool_is_raised_again(tmp_path: Path) -> None:
     there_and_back(work, tmp_path)
 
 
+@pytest.mark.slow
 def test_a_deep_agents_helper_runs_and_its_calls_are_answered(tmp_path: Path) -> None:
     from deepagents import create_deep_agent
 

@@ -64,6 +64,7 @@ SPANS = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(SPANS, max_size=4))
 def test_a_request_is_what_the_sdk_would_have_sent(spans: list[ReadableSpan]) -> None:
     assert encode(spans) == encode_spans(spans).SerializePartialToString()

@@ -53,6 +53,7 @@ def requests(folder: Path) -> list[tuple[str, Any]]:
 MEMBERS: tuple[tuple[Kept, str], ...] = (("traces", "resourceSpans"), ("logs", "resourceLogs"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", ["ours", "shared"])
 def test_every_dump_of_an_agent_says_the_same_after_it_was_taken_apart(source: str) -> None:
     found = requests(Path(__file__).with_name("golden") if source == "ours" else cases("dialects"))

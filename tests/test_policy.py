@@ -398,6 +398,7 @@ POLICIES = [
 ]
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(VALUES, st.integers(0, len(POLICIES) - 1))
 def test_whatever_the_value_it_is_redacted_whole_and_once(value: Any, number: int) -> None:
@@ -412,6 +413,7 @@ def test_whatever_the_value_it_is_redacted_whole_and_once(value: Any, number: in
         assert secret not in written
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(st.text(min_size=1).map(lambda text: f"\u2023{text}\u2023"), VALUES, st.sampled_from(list(Form)[:3]))
 def test_what_stands_at_a_place_of_a_rule_never_leaves(secret: str, beside: Any, form: Form) -> None:

@@ -48,6 +48,7 @@ def test_a_plain_answer_is_written_as_it_was_read(file: str) -> None:
         assert (answer.error is not None) == (exchange.status >= 400), exchange.id
 
 
+@pytest.mark.slow
 @every_file
 @pytest.mark.parametrize("size", [1, 97, 1_000_000])
 def test_a_stream_is_split_as_it_was_joined(file: str, size: int) -> None:

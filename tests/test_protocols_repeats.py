@@ -120,6 +120,7 @@ def cut(stream: bytes, places: Sequence[int]) -> list[Piece]:
     return [(number * 1.5, stream[start:stop]) for number, (start, stop) in enumerate(pairwise(bounds))]
 
 
+@pytest.mark.slow
 @streamed
 @often
 @given(data=st.data())
@@ -221,6 +222,7 @@ def test_numbers_that_do_not_count_up_are_kept(protocol: ModelProtocol) -> None:
     assert same(events_of(b"".join(piece for _, piece in protocol.split(answer))), events)
 
 
+@pytest.mark.slow
 def test_what_only_seems_to_be_repeated_is_read_event_by_event() -> None:
     """The work stays in proportion to the stream, whatever stands in it."""
 

@@ -11,6 +11,8 @@ import pytest
 import spanreel
 import spanreel_collector
 
+pytestmark = pytest.mark.slow
+
 PACKAGES = (spanreel, spanreel_collector)
 
 

@@ -171,6 +171,7 @@ def expected(model: str) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_every_way_in_gives_the_same_run_and_plays_again(way: Any, protocol: str, tmp_path: Path) -> None:
     def work() -> Any:
@@ -241,6 +242,7 @@ def shout(words: str) -> str:
 CITY = {"name": "Rome", "degrees": 3}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize(
     ("output", "said", "value"),

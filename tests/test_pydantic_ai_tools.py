@@ -143,6 +143,7 @@ def test_hooks_of_the_user_run_in_their_order_recorded_and_replayed(tmp_path: Pa
 SERVER = str(Path(__file__).with_name("mcp_server.py"))
 
 
+@pytest.mark.slow
 async def test_a_tool_of_an_mcp_server_is_one() -> None:
     from fastmcp.client.transports import StdioTransport
 
@@ -346,6 +347,7 @@ class Silent:
 NOON = dt.datetime(2026, 3, 1, 12, tzinfo=dt.timezone(dt.timedelta(hours=2)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "kept"),
     [

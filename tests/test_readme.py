@@ -115,6 +115,7 @@ def test_every_variable_of_ours_that_is_named_exists() -> None:
     assert set(re.findall(r"SPANREEL_[A-Z_]+", README)) <= known
 
 
+@pytest.mark.slow
 def test_every_command_that_is_shown_exists_with_its_options() -> None:
     consoles = "\n".join(re.findall(r"^```console\n(.*?)^```", README, re.MULTILINE | re.DOTALL))
     shown = re.findall(r"^(?:\$ )?(?:[A-Z_]+=\S+ |INSTRUCTIONS='.*?' )?spanreel (\w+)(.*)$", consoles, re.MULTILINE)

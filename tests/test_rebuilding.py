@@ -196,6 +196,7 @@ VARIED: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", VARIED)
 def test_a_result_of_the_standard_library_s_classes_is_one_again(name: str, tmp_path: Path) -> None:
     @spanreel.tool()

@@ -21,6 +21,8 @@ import otlp_lines
 from otlp_doors import JSON, PROTOBUF, SERVICES, Doors, body, doors, log_request, request, span
 from spanreel_collector.otlp.protobuf_form import read_message
 
+pytestmark = pytest.mark.slow
+
 SPANS = request(
     span(1, attributes={"gen_ai.operation.name": "chat"}, parent_span_id=b"12345678"), span(2, trace_id=b"x" * 16)
 )

@@ -69,6 +69,7 @@ def test_a_bad_span_is_refused_and_the_good_one_kept(tmp_path: Path) -> None:
         assert door.store.refusals("default")[0].place == "traces over gRPC, resource 0, scope 0, span 1"
 
 
+@pytest.mark.slow
 def test_a_large_message_is_taken_up_to_the_limit_and_refused_beyond_for_good(door: Doors) -> None:
     padding = {"x": "y" * 7 * 2**20}
     assert door.call(request(span(1, attributes=padding), span(2, attributes=padding))) == b""

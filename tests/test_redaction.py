@@ -269,6 +269,7 @@ def test_a_rule_that_raises_closes() -> None:
     assert (safe_text("boom boom", 100, policy), safe_text("fine", 100, policy)) == ("[redacted]", "fine")
 
 
+@pytest.mark.slow
 def test_json_nested_too_deep_to_examine_does_not_leave() -> None:
     deep: Any = "sk-abcdefgh"
     for _ in range(5000):
@@ -295,6 +296,7 @@ def test_a_long_list_of_numbers_is_looked_through_once(around: str) -> None:
     assert "901820" not in str(redacted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     [
@@ -347,6 +349,7 @@ FRAGMENTS = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=600, deadline=None)
 @given(st.lists(FRAGMENTS, max_size=12).map("".join))
 def test_redacting_again_changes_nothing(text: str) -> None:
@@ -408,6 +411,7 @@ def test_an_attribute_known_to_leave_as_it_is_says_what_it_would_if_it_were_not_
         assert list(finished.items()) == list(alone.items())
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(st.from_regex(r"(?:[0-9]{2}|[a-f]{2}|[0-9a-f]{2})(?:[0-9]{13}[a-f]|[0-9a-f]{14})", fullmatch=True))
 def test_what_is_taken_for_the_id_of_a_span_without_looking_is_none_of_what_is_found(text: str) -> None:

@@ -164,6 +164,7 @@ def test_jaegers_traces_become_sessions() -> None:
     assert session.source["scopes"] == ["opentelemetry.instrumentation.genai.openai 1.2"]
 
 
+@pytest.mark.slow
 def test_where_jaeger_tells_no_more_than_its_limit_shorter_stretches_are_asked_for() -> None:
     traces = [jaeger_trace(number) for number in range(1, 701)]
     with serving(jaeger(traces)) as backend:
@@ -172,6 +173,7 @@ def test_where_jaeger_tells_no_more_than_its_limit_shorter_stretches_are_asked_f
     assert len(backend.asked) < 100
 
 
+@pytest.mark.slow
 def test_more_traces_than_the_limit_at_one_moment_are_said() -> None:
     traces = [{**jaeger_trace(1), "traceID": f"{number:x}"} for number in range(1, 300)]
     with serving(jaeger(traces)) as backend:

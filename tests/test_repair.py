@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from conftest import cases
 from otlp_lines import (
     BEGAN,
@@ -354,6 +356,7 @@ def test_a_run_that_offers_tools_and_left_no_call_has_those_that_its_tools_tell_
     assert not one.replay.eligible
 
 
+@pytest.mark.slow
 def test_a_very_deep_trace_is_read() -> None:
     deep = [agent(1, "demo"), *(span(n, "work", {}, n - 1) for n in range(2, 20_000)), chat(20_000, HI, HO, 19_999)]
     conversion = converted(request(*deep, scope=GENAI))

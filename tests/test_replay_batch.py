@@ -26,6 +26,8 @@ from spanreel.subcommand import INTERRUPTED
 from spanreel.testing.provider import Reply
 from spanreel.testing.server import LoopbackServer
 
+pytestmark = pytest.mark.slow
+
 SESSIONS = 20
 RAN: list[int] = []
 AT_ONCE: set[str] = set()

@@ -54,6 +54,7 @@ def replay(file: Path, *words: str) -> int:
     return cli.main(["replay", str(file), "--entry", f"{__name__}:agent", *words])
 
 
+@pytest.mark.slow
 def test_what_differs_by_itself_is_proposed_and_with_it_the_replay_passes(
     session: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -249,6 +249,7 @@ def _fork(child: Callable[[], object]) -> None:
     os.waitpid(process, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["fork", "spawn", "program"])
 def test_what_a_child_would_have_done_is_told_where_there_is_no_command(way: str, server: int) -> None:
     url = f"http://127.0.0.1:{server}/"
@@ -308,6 +309,7 @@ async def test_a_session_of_aiohttp_that_was_open_before_sends_nothing(server: i
 # -- other processes -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["spawn", "fork"])
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_tool_in_a_process_pool_does_not_run(method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -325,6 +327,7 @@ def test_a_tool_in_a_process_pool_does_not_run(method: str, tmp_path: Path, monk
     assert not (tmp_path / "ledger").exists()
 
 
+@pytest.mark.slow
 def test_a_tool_in_a_child_process_does_not_run_and_its_network_is_closed(server: int, tmp_path: Path) -> None:
     code = (
         "import spanreel.auto, spanreel, urllib.request\n"
@@ -409,6 +412,7 @@ def test_a_look_at_the_machine_passes() -> None:
         pay(1)
 
 
+@pytest.mark.slow
 def test_a_python_that_loads_us_is_started_and_runs_nothing_live(server: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path for path in sys.path if path))
     code = f"print('on'); import urllib.request; urllib.request.urlopen('http://127.0.0.1:{server}/')"

@@ -15,6 +15,8 @@ from spanreel import cli
 from spanreel.session import write_session
 from wire_server import completion
 
+pytestmark = pytest.mark.slow
+
 PRICES = """
 [prices."gpt-5"]
 input = 2.0

@@ -215,6 +215,7 @@ async def _batch(sessions: list[Session]) -> list[str]:
     return await asyncio.gather(*(one(session) for session in sessions))
 
 
+@pytest.mark.slow
 async def test_many_sessions_at_once_do_not_mix_and_report_the_same_again() -> None:
     sessions = [adding(number, id=f"session-{number}") for number in range(20)]
     sessions[7].runs[0].result = "it was something else"

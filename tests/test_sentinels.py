@@ -156,6 +156,7 @@ def _marks(way: Ability) -> Any:
     return () if way in (Ability.PLAIN, Ability.ASYNC_STREAM) else pytest.mark.slow
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scenario", "way"), cases())
 def test_with_content_off_no_sentinel_leaves(
     scenario: Scenario,
@@ -170,6 +171,7 @@ def test_with_content_off_no_sentinel_leaves(
         assert places_in(left()) == {"conversation", "tag"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scenario", "way"), cases())
 def test_with_the_default_policy_only_what_nothing_protects_leaves(
     scenario: Scenario,

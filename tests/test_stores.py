@@ -626,6 +626,7 @@ def test_the_text_of_the_last_revision_alone_is_searched(store: Store) -> None:
     assert (ids(store, text="alpha"), ids(store, text="gamma"), ids(store, text="beta")) == ([], ["s"], ["s"])
 
 
+@pytest.mark.slow
 def test_a_very_long_text_is_searched_as_far_as_there_is_room(store: Store) -> None:
     text = " ".join(f"word{number:07}" for number in range(200_000)) + " " + "z" * 100_000
     store.save(derived(made(summary("s"), 1, text=text)))
@@ -697,6 +698,7 @@ def test_values_of_any_length_and_kind_are_kept_and_found(store: Store) -> None:
     assert store.session("acme", "s") == (one, b"{}")
 
 
+@pytest.mark.slow
 def test_of_a_session_the_newest_reports_are_kept_by_number_and_size(store: Store) -> None:
     for number in range(KEPT_REPORTS + 3):
         store.add_report("acme", Report(f"r{number:04}", "s", number, "PASS", b"{}"))
@@ -883,6 +885,7 @@ def run_threads(work: list[Callable[[], None]]) -> None:
         raise failures[0]
 
 
+@pytest.mark.slow
 def test_threads_and_processes_use_a_store_at_once(home: Home, store: Store) -> None:
     other = home.open()  # as another process would
     done = threading.Event()
@@ -963,6 +966,7 @@ for number in range(100_000):
 """
 
 
+@pytest.mark.slow
 def test_what_was_acknowledged_survives_a_kill(home: Home) -> None:
     for attempt in range(3):
         words = [sys.executable, "-c", APPENDING, home.url]
@@ -1012,6 +1016,7 @@ def test_a_full_disk_is_told_and_what_was_acknowledged_stays(tmp_path: Path) -> 
     assert 10 < acknowledged == found - 1 < 100
 
 
+@pytest.mark.slow
 def test_a_database_that_is_stopped_is_told_and_used_again_when_it_is_back(cluster: Cluster) -> None:
     store = open_store(cluster.new_database())
     store.append([segment(1, range(3))])

@@ -207,6 +207,7 @@ def test_the_resource_is_that_of_the_environment(monkeypatch: pytest.MonkeyPatch
     assert (attributes["service.name"], attributes["deployment.environment"]) == ("shop", "test")
 
 
+@pytest.mark.slow
 def test_a_provider_that_the_environment_names_is_not_loaded_by_us() -> None:
     script = """
         from spanreel.settings import Settings

@@ -243,6 +243,7 @@ RECORDS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(RECORDS)
 def test_any_record_is_read_as_it_was_written(record: Record) -> None:
