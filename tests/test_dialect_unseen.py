@@ -8,7 +8,22 @@ from typing import Any
 
 import pytest
 
-from otlp_lines import agent, asks, called, chat, converted, log, only_run, request, said, session, sessions, span, told
+from otlp_lines import (
+    agent,
+    asks,
+    attribute_list,
+    called,
+    chat,
+    converted,
+    log,
+    only_run,
+    request,
+    said,
+    session,
+    sessions,
+    span,
+    told,
+)
 from spanreel import conventions as names
 from spanreel.model import Fidelity, Status
 from spanreel.session import ModelCall, Session, ToolCall
@@ -217,6 +232,14 @@ def test_arguments_that_openinference_leaves_out_are_the_empty_object() -> None:
     assert only_tool(one).arguments == {}
 
 
+@pytest.mark.parametrize("asked", [[["user", "Hi"]], [{"role": "user", "content": "Hi"}, ["assistant", "Ho"]]])
+def test_a_message_may_be_a_pair_of_role_and_text(asked: list[Any]) -> None:
+    told_of = {"input.value": json.dumps({"messages": asked}), "openinference.span.kind": "CHAIN"}
+    one = session(span(1, "clerk", told_of, seconds=9), span(2, "Chat", {**ASKED, **HO}, 1), scope=OI + "langchain")
+    (run,) = one.runs
+    assert len(run.input) == len(asked)
+
+
 # -- the conventions, OpenLLMetry, OpenLIT ---------------------------------------------------------------------------
 
 
@@ -347,3 +370,61 @@ def test_arguments_that_nobody_told_are_absent() -> None:
     ]
     (one,) = sessions(*both, scope="demo")
     assert only_tool(one).fidelity["arguments"] is Fidelity.ABSENT
+
+
+def test_blocks_that_langchain_wrote_into_texts_are_told_once() -> None:
+    use = {"type": "tool_use", "id": "t1", "name": "look", "input": {"city": "Rome"}}
+    texts = [json.dumps({"type": "thinking", "thinking": "Hm."}), json.dumps(use)]
+    answer = asks(called("look", {"city": "Rome"}, "t1"))
+    answer["parts"] = [{"type": "text", "content": text} for text in texts] + answer["parts"]
+    one = traceloop("langchain", chat(1, [HI], answer, None))
+    assert [part["type"] for part in one.messages[only_call(one).output[0]].parts] == ["reasoning", "tool_call"]
+
+
+def test_an_agent_that_a_tool_calls_has_its_name_from_langchains_metadata() -> None:
+    named = {"traceloop.association.properties.lc_agent_name": "cook", "traceloop.entity.name": "cook"}
+    spans = [
+        agent(1, "clerk", None, seconds=60),
+        chat(2, [HI], asks(called("ask_cook", {}, "t1")), 1),
+        span(3, "execute_tool ask_cook", {names.OPERATION: "execute_tool", names.TOOL_NAME: "ask_cook"}, 1, seconds=9),
+        span(4, "invoke_agent cook", {names.OPERATION: "invoke_agent", "gen_ai.workflow.nodes": ["model"]}, 3),
+        span(5, "execute_task cook", {"traceloop.span.kind": "task", **named}, 3, seconds=5),
+        chat(6, [HI], said("assistant", "Ho"), 5),
+    ]
+    one = traceloop("langchain", *spans)
+    assert [(run.agent.name, run.parent is None) for run in one.runs] == [("clerk", True), ("cook", False)]
+
+
+def test_mlflows_tools_have_the_parameters_of_the_call_itself() -> None:
+    offered = [{"type": "function", "function": {"name": "look"}}]
+    invoked = {"tools": [{"name": "look", "input_schema": SCHEMA}]}
+    told_of = {
+        "mlflow.spanType": json.dumps("CHAT_MODEL"),
+        "mlflow.spanInputs": json.dumps({"messages": [{"role": "user", "content": "Hi"}]}),
+        "mlflow.chat.tools": json.dumps(offered),
+        "invocation_params": json.dumps(invoked),
+    }
+    one = session(span(1, "ChatAnthropic", told_of), scope="mlflow.tracing.provider")
+    assert one.tools == [{"type": "function", "name": "look", "parameters": SCHEMA}]
+
+
+def test_what_raised_in_langsmith_failed_whatever_its_status_says() -> None:
+    told_of = {
+        "langsmith.span.kind": "llm",
+        "gen_ai.prompt": json.dumps({"messages": [{"role": "user", "content": "Hi"}]}),
+    }
+    raised = {"name": "exception", "attributes": attribute_list({"exception.message": "RateLimitError('later')"})}
+    one = session({**span(1, "ChatOpenAI", told_of), "status": {"code": 1}, "events": [raised]}, scope="langsmith")
+    call = only_call(one)
+    assert call.error is not None
+    assert (call.status, call.error.type, call.error.message) == (Status.ERROR, "RateLimitError", "later")
+
+
+def test_a_clients_call_in_a_trace_of_its_own_is_known_by_its_counts() -> None:
+    counts = {names.USAGE_INPUT_TOKENS: 90, names.USAGE_OUTPUT_TOKENS: 13}
+    outer = [agent(1, "clerk", seconds=9), chat(2, [HI], said("assistant", "Ho"), 1, start=2, seconds=2, also=counts)]
+    also = {names.OPERATION: "chat", names.REQUEST_MODEL: "gpt-5", names.RESPONSE_ID: "r1", **counts}
+    inner = span(3, "anthropic.messages.create", also, start=2.1, trace=f"{2:032x}")
+    (one,) = converted(request(*outer, scope="demo"), request(inner, scope="com.anthropic.sdk.python")).sessions
+    (call,) = only_run(one).model_calls()
+    assert (call.response_id, len(call.output)) == ("r1", 1)

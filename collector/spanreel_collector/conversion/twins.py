@@ -37,8 +37,12 @@ def read_twins(trace: Trace) -> Iterator[Twin]:
         service = placed.span.origin.resource.get("service.name")
         if identity := response_id(record):
             yield _twin(placed, [service, identity], sure=True)
-        if answered := said(record.answer.messages):
+        answered, usage = said(record.answer.messages), record.answer.usage
+        if answered:
             yield _twin(placed, [service, said(record.request.messages[-1:]), answered], sure=False)
+        if usage is not None and usage.input_tokens and usage.output_tokens and not (identity and answered):
+            # A client tells no content, the framework around it no id: the counts are what both have.
+            yield _twin(placed, [service, usage.input_tokens, usage.output_tokens], sure=False)
 
 
 def _twin(placed: Placed, named: list[object], *, sure: bool) -> Twin:

@@ -100,7 +100,10 @@ def read(span: RawSpan) -> Record | None:
 
 
 def _with_exception(span: RawSpan) -> RawSpan:
-    """The span with its exception's own class and words, which stand in the words of one that only carries them."""
+    """The span with its exception's own class and words, which stand in the words of one that only carries them.
+
+    What raised failed, though the status says otherwise where an error's answer counts as one.
+    """
     events = []
     for event in span.events:
         told = _RAISED.match(values.text(event.attributes, "exception.message") or "")
@@ -108,7 +111,10 @@ def _with_exception(span: RawSpan) -> RawSpan:
             named = {"exception.type": told["type"], "exception.message": told["message"]}
             event = replace(event, attributes={**event.attributes, **named})  # noqa: PLW2901 the same, by its name
         events.append(event)
-    return replace(span, events=tuple(events)) if span.events else span
+    if not events:
+        return span
+    failed = any(event.name == "exception" for event in events)
+    return replace(span, events=tuple(events), status=2 if failed else span.status)
 
 
 def _with_content(span: RawSpan, record: ModelRecord) -> ModelRecord:

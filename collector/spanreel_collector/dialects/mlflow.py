@@ -19,6 +19,7 @@ from spanreel.model import (
     Operation,
     Record,
     RunRecord,
+    ToolDefinition,
     ToolKind,
     ToolRecord,
     Usage,
@@ -116,7 +117,10 @@ def _with_parameters(span: RawSpan, record: ModelRecord) -> ModelRecord:
         )
     asked = None if answered else values.text(parameters, "model", "model_name")
     request = replace(
-        record.request, model=asked or told, settings={**bodies.settings(parameters), **record.request.settings}
+        record.request,
+        model=asked or told,
+        tools=_described(record.request.tools, parameters),
+        settings={**bodies.settings(parameters), **record.request.settings},
     )
     return replace(record, request=request, answer=answer)
 
@@ -137,6 +141,14 @@ def _parameters(attributes: Attributes) -> dict[str, Json]:
     invoked, _ = decode_json(attributes.get("invocation_params"))
     found.update(invoked if isinstance(invoked, dict) else {})
     return {key: value for key, value in found.items() if not (isinstance(value, str) and _UNSET.fullmatch(value))}
+
+
+def _described(tools: tuple[ToolDefinition, ...], parameters: dict[str, Json]) -> tuple[ToolDefinition, ...]:
+    """The tools, with the parameters that MLflow leaves out of those that are not written as OpenAI does."""
+    if all("parameters" in tool for tool in tools):
+        return tools
+    given = {tool.get("name"): tool for tool in bodies.read_tools(parameters.get("tools"))}
+    return tuple({**given.get(tool.get("name"), {}), **tool} for tool in tools)
 
 
 def _langchain_agent(span: RawSpan) -> str | None:
@@ -169,7 +181,7 @@ def _read_model(span: RawSpan, operation: Operation) -> ModelRecord:
         request=replace(
             request,
             model=request.model or _text(attributes, "model", "model_name") or model,
-            tools=request.tools or bodies.read_tools(offered),
+            tools=_described(request.tools or bodies.read_tools(offered), parameters),
             settings={**bodies.settings(parameters), **request.settings},
         ),
         answer=answer,

@@ -18,13 +18,12 @@ from spanreel.model import (
     Message,
     ModelRecord,
     Record,
-    Request,
     RunRecord,
     ToolKind,
     ToolRecord,
 )
 from spanreel_collector.dialects import genai_spans, values
-from spanreel_collector.dialects.content import bedrock, ends, messages, tools, wrapped
+from spanreel_collector.dialects.content import bedrock, ends, messages, text_blocks, tools, wrapped
 from spanreel_collector.dialects.content.decoding import decode, decode_json
 from spanreel_collector.dialects.content.indexed import Tree, listed, numbered
 from spanreel_collector.span import Attributes, RawSpan
@@ -89,11 +88,11 @@ def read(span: RawSpan) -> Record | None:
         return _read_handoff(span)
     if kind == "tool" or operation == "execute_tool" or _is_llama_index_tool(span):
         return _read_tool(span)
-    if kind in _RUNS or operation == "invoke_agent":
+    if kind in _RUNS or operation == "invoke_agent" or _is_nested_agent(span, kind):
         return _read_run(span, kind)
     record = genai_spans.read(span)
     if isinstance(record, ModelRecord):
-        record = replace(record, request=_unwrapped(span, record.request))
+        record = _out_of_texts(span, record)
     return _with_losses(span, record) if isinstance(record, ModelRecord) else record
 
 
@@ -123,29 +122,17 @@ def _todays(span: RawSpan) -> Attributes:
     return {**attributes, **found, **{key: attributes[key] for key in found if attributes.get(key) is not None}}
 
 
-def _unwrapped(span: RawSpan, request: Request) -> Request:
-    """The request out of what LiteLLM puts before its model, and JavaScript around its messages' blocks of text."""
-    if span.origin.scope.endswith(".litellm"):
+def _out_of_texts(span: RawSpan, record: ModelRecord) -> ModelRecord:
+    """The call out of what LiteLLM puts before its model, and of the texts that LangChain's blocks are written into."""
+    request, answer, scope = record.request, record.answer, span.origin.scope
+    if scope.endswith(".litellm"):
         request = replace(request, model=wrapped.bare_model(request.model))
-    if span.origin.scope.startswith("@") and any(part.get("content", "")[:2] == "[{" for part in _texts(request)):
-        whole = tuple({**message, "parts": _blocks_of(message["parts"])} for message in request.messages)
-        request = replace(request, messages=whole)
-    return request
-
-
-def _texts(request: Request) -> list[dict[str, Any]]:
-    parts: list[dict[str, Any]] = [part for message in request.messages for part in message["parts"]]
-    return [part for part in parts if part["type"] == "text" and isinstance(part.get("content"), str)]
-
-
-def _blocks_of(parts: list[dict[str, Json]]) -> list[dict[str, Json]]:
-    """The parts, those instead of a text that are written in it."""
-    found: list[dict[str, Json]] = []
-    for part in parts:
-        blocks, _ = decode(part.get("content")) if part["type"] == "text" else (None, None)
-        typed = isinstance(blocks, list) and blocks and all(isinstance(one, dict) and "type" in one for one in blocks)
-        found += messages.parts_of(blocks) if typed else [part]
-    return found
+    elif scope.startswith("@"):
+        request = replace(request, messages=text_blocks.read_lists(request.messages))
+    elif scope.endswith(".langchain"):
+        request = replace(request, messages=text_blocks.read_lone(request.messages))
+        answer = answer and replace(answer, messages=text_blocks.read_lone(answer.messages))
+    return replace(record, request=request, answer=answer)
 
 
 def _messages(attributes: Attributes, prefix: str, role: str) -> list[Message]:
@@ -274,6 +261,12 @@ def _read_handoff(span: RawSpan) -> ToolRecord | None:
 
 
 # -- runs ------------------------------------------------------------------------------------------------------------
+
+
+def _is_nested_agent(span: RawSpan, kind: str | None) -> bool:
+    """Whether a task is an agent's that another one called: of LangChain's, its name is the agent's own."""
+    agent = values.text(span.attributes, _PROPERTIES + "lc_agent_name")
+    return kind == "task" and agent is not None and agent == values.text(span.attributes, _ENTITY)
 
 
 def _read_run(span: RawSpan, kind: str | None) -> RunRecord | None:

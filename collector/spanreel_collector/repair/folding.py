@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from spanreel.conventions import SECOND_VIEW
-from spanreel.model import Json, ModelRecord, RunRecord, Status, ToolRecord, TurnRecord
+from spanreel.model import Json, Message, ModelRecord, RunRecord, Status, ToolRecord, TurnRecord
 from spanreel_collector.repair.merging import fill_model, fill_run, fill_tool, has_answer
 from spanreel_collector.repair.views import has_content, is_one_tool, is_ours, response_id, richness, said, same_answer
 from spanreel_collector.sessions.facts import merge_sessions
@@ -110,8 +110,8 @@ def fold_native_runs(trace: Trace) -> Trace:
 def fold_wrappers(trace: Trace) -> Trace:
     """A nameless run (a workflow) around exactly one run and nothing else is that run's wrapping, not a request.
 
-    So is one around nothing that tells nothing, beside what another writer tells. One around runs that each go on with
-    what was said in the one before holds a conversation's requests together, and is none itself.
+    So is one around nothing that tells nothing, beside what another writer or another run tells. One around runs that
+    each go on with what was said in the one before holds a conversation's requests together, and is none itself.
     """
     if not any(_is_wrapper(placed) for placed in trace):
         return trace
@@ -126,15 +126,17 @@ def fold_wrappers(trace: Trace) -> Trace:
     writers = {placed.span.origin.scope for placed in trace if isinstance(placed.record, ModelRecord | RunRecord)}
     for placed in trace:
         below = inside[placed.id]
-        if _is_wrapper(placed) and not below and len(writers) > 1 and not _tells(placed):
+        if not _is_wrapper(placed):
+            continue
+        if not below and not _tells(placed) and (len(writers) > 1 or _is_beside_a_run(placed, forest, inside)):
             folded[placed.id] = replace(placed, record=None)
-        elif _is_wrapper(placed) and len(below) == 1 and isinstance(below[0].record, RunRecord):
+        elif len(below) == 1 and isinstance(below[0].record, RunRecord):
             outer, inner = folded.get(placed.id, placed), folded.get(below[0].id, below[0])
             folded[outer.id] = replace(outer, record=None)
             # What the wrapping calls the conversation is said of all that is in it.
             session = merge_sessions((outer.session, inner.session))
             folded[inner.id] = replace(fill_run(inner, outer), session=session)
-        elif _is_wrapper(placed) and len(below) > 1 and _is_conversation(below, inside):
+        elif len(below) > 1 and _is_conversation(below, inside):
             folded[placed.id] = replace(folded.get(placed.id, placed), record=None)
             for run in below:
                 inner = folded.get(run.id, run)
@@ -142,18 +144,32 @@ def fold_wrappers(trace: Trace) -> Trace:
     return tuple(folded.get(placed.id, placed) for placed in trace)
 
 
+def _is_beside_a_run(placed: Placed, forest: Forest, inside: dict[str, list[Placed]]) -> bool:
+    """Whether another run stands in the same tool call or run."""
+    above = next(forest.records_above(placed), None)
+    beside = inside[above.id] if above is not None else []
+    return any(isinstance(one.record, RunRecord) and one.id != placed.id for one in beside)
+
+
 def _is_conversation(runs: list[Placed], inside: dict[str, list[Placed]]) -> bool:
-    """Whether each of these runs but the first was told all that the one before was, and after it the user's words."""
+    """Whether each of these runs but the first was told all of the one before, its answer, and new words."""
     told: list[list[dict[str, Json]]] = []
     for run in runs:
         calls = [placed.record for placed in inside[run.id] if isinstance(placed.record, ModelRecord)]
         if not isinstance(run.record, RunRecord) or not calls:
             return False
         messages = [message for message in calls[0].request.messages if message.get("role") != "system"]
-        if not messages or messages[-1].get("role") != "user":
+        if told and not _is_answered_and_asked(messages[-2:]):
             return False
         told.append(said(messages))
     return all(len(now) > len(before) and now[: len(before)] == before for before, now in pairwise(told))
+
+
+def _is_answered_and_asked(messages: list[Message]) -> bool:
+    """Whether these are an answer that asks for no tool, and what the user said to it."""
+    if [message.get("role") for message in messages] != ["assistant", "user"]:
+        return False
+    return not any(part.get("type") == "tool_call" for part in messages[0].get("parts") or ())
 
 
 def _survivor(identity: str, gone: dict[str, str]) -> str:

@@ -18,6 +18,7 @@ _HISTORY = "automatic_function_calling_history"
 _WORDS = ("task", "prompt", "input", "query", "question", "user_input", "user_msg")
 _ANSWERS = ("raw", "output", "answer", "content", "response")
 _REASONS = ("finish_reason", "stop_reason")
+_PAIRED = ("user", "human", "assistant", "ai", "system", "developer")
 ITEMS = ("function_call", "function_call_output", "reasoning")
 """What OpenAI's Responses API puts between messages."""
 
@@ -29,7 +30,7 @@ def read_messages(value: Json, *, facts: bool = False) -> tuple[Message, ...]:
         if found is None:
             found = [value["new_message"]] if isinstance(value.get("new_message"), dict) else _inside(value)
         value = found
-    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list) and not _is_pair(value[0]):
         value = value[0]  # LangChain's batch of one
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict) and "update" in value[0]:
         updated = value[0]["update"]  # what LangGraph's node puts into the state, by a command
@@ -46,6 +47,8 @@ def read_message(item: Json) -> Message | None:
     """One message, as a provider or a framework writes it; None where it is none that is known."""
     if isinstance(item, str):
         return _haystack(item) if item.startswith("ChatMessage(") else None
+    if isinstance(item, list) and _is_pair(item):
+        return _plain({"role": item[0], "content": item[1]})
     if not isinstance(item, dict):
         return None
     for inside in ("data", "kwargs"):
@@ -114,6 +117,11 @@ def weight(found: tuple[Message, ...]) -> int:
     """How much messages tell: the members of their parts that are filled."""
     parts: list[dict[str, Any]] = [part for message in found for part in message.get("parts") or ()]
     return sum(1 for part in parts for value in part.values() if value not in (None, "", [], {}))
+
+
+def _is_pair(value: list[Any]) -> bool:
+    """Whether this is a message as LangChain lets one be written: its role and its text."""
+    return len(value) == 2 and isinstance(value[1], str) and value[0] in _PAIRED
 
 
 def _inside(value: dict[str, Any]) -> Json:
