@@ -264,10 +264,10 @@ def test_a_session_is_found_in_folded_and_zoomed(window: Watched, served: Served
 def test_a_session_is_exported_as_the_service_gives_it(window: Watched, served: Served, tmp_path: Path) -> None:
     session = identity(served, "trip")
     page = window.open(f"?session={session}")
-    page.get_by_text("Export", exact=True).click()
-    for label, check in (("Session", "spanreel.session/1"), ("Kitaru JSONL", "{"), ("Raw spans", "resourceSpans")):
+    page.get_by_text("Actions", exact=True).click()
+    for label, check in (("session", "spanreel.session/1"), ("Kitaru JSONL", "{"), ("raw spans", "resourceSpans")):
         with page.expect_download() as found:
-            page.get_by_role("button", name=label, exact=True).click()
+            page.get_by_role("button", name=f"Export {label}", exact=True).click()
         found.value.save_as(tmp_path / label)
         assert check in (tmp_path / label).read_text()
 
@@ -363,6 +363,9 @@ def test_new_sessions_and_new_revisions_come_by_themselves(browser: Browser, tmp
         page = window.open()
         expect(page.locator(".live")).to_have_text("live")
         expect(page.locator(".foot")).to_contain_text("No session yet")
+        page.get_by_role("button", name="Copy the command").click()
+        said = page.evaluate("navigator.clipboard.readText()")
+        assert said == f"OTEL_EXPORTER_OTLP_ENDPOINT={service.url} spanreel run -- python your_agent.py"
         service.send(early)
         expect(rows(page)).to_have_count(1)
         page.locator("a.words").click()
@@ -382,7 +385,7 @@ def test_a_session_is_erased_after_a_question(browser: Browser, tmp_path: Path) 
         service.send(stories.small(1), stories.small(2))
         service.wait(lambda found: len(found) == 2)
         page = window.open(f"?session={identity(service, f'{0xB0000001:032x}')}")
-        page.get_by_text("Export", exact=True).click()
+        page.get_by_text("Actions", exact=True).click()
         page.get_by_role("button", name="Erase this session").click()
         page.get_by_role("button", name="Keep it").click()
         assert len(service.read("sessions")["sessions"]) == 2
@@ -423,8 +426,8 @@ def test_what_a_token_may_not_do_is_not_offered(browser: Browser, tmp_path: Path
         for token, offered in ((reads["SPANREEL_READ_TOKEN"], 0), (TOKEN, 1)):
             page.get_by_role("dialog").get_by_label("A token").fill(token)
             page.keyboard.press("Enter")
-            page.get_by_text("Export", exact=True).click()
-            expect(page.get_by_role("button", name="Raw spans")).to_be_visible()
+            page.get_by_text("Actions", exact=True).click()
+            expect(page.get_by_role("button", name="Export raw spans")).to_be_visible()
             expect(page.get_by_role("button", name="Erase this session")).to_have_count(offered)
             page.evaluate("sessionStorage.clear()")
             page.reload()

@@ -31,6 +31,9 @@ export async function readScopes(signal) {
   return known.scopes;
 }
 
+/** Whether a token was asked for. */
+export const asksForToken = () => sessionStorage.getItem(TOKEN) !== null;
+
 // Ids of eighteen digits are common in tools' arguments; as numbers their last digits would be others.
 function parseJson(text) {
   if (!/\d{16}/.test(text)) return JSON.parse(text);

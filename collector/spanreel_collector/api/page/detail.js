@@ -162,7 +162,7 @@ function rawSection(view, value) {
             : element(
                 "p",
                 { class: "dim" },
-                "No span has this id: the call was put together from what other spans tell. \u201cExport\u201d has all raw spans of the session.",
+                "No span has this id: the call was put together from what other spans tell. \u201cActions\u201d export all raw spans of the session.",
               ),
         );
         open.remove();

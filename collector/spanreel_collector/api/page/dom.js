@@ -113,6 +113,16 @@ export async function copy(text) {
   }
 }
 
+/** A command for a shell, to be copied; `title` stands before it. */
+export const commandLine = (text, label, title = null) =>
+  element(
+    "div",
+    { class: "command" },
+    title && element("span", { class: "dim" }, title),
+    element("code", {}, text),
+    button("Copy", () => copy(text), { class: "small", "aria-label": label }),
+  );
+
 /** Hand a file to the person. */
 export function save(name, blob) {
   const url = URL.createObjectURL(blob);

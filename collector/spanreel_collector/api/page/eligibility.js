@@ -1,7 +1,7 @@
 // Whether a session can be replayed exactly: what stands in the way, what to do, and the command.
 
 import { sessionPath } from "./client.js";
-import { button, copy, element, inPortions, link } from "./dom.js";
+import { commandLine, element, inPortions, link } from "./dom.js";
 import { line, plural, shellWord } from "./format.js";
 import { placeOf } from "./outline.js";
 
@@ -13,13 +13,7 @@ export function eligibility(view) {
   const roots = session.runs.filter((run) => !run.parent);
   const command = (run, number) => {
     const text = `spanreel replay ${shellWord(`${url}#${number}`)} -- python your_agent.py`;
-    return element(
-      "div",
-      { class: "command" },
-      roots.length > 1 && element("span", { class: "dim" }, line(run.agent?.name ?? "run", 30)),
-      element("code", {}, text),
-      button("Copy", () => copy(text), { class: "small", "aria-label": "Copy the command" }),
-    );
+    return commandLine(text, "Copy the command", roots.length > 1 && line(run.agent?.name ?? "run", 30));
   };
   return element(
     "details",

@@ -64,6 +64,8 @@ export function drawAsked(view) {
   if (words !== document.activeElement) words.value = view.asked.text ?? "";
   replace(
     view.order,
+    ASKED.some((one) => view.asked[one]) &&
+      link({ text: view.asked.text, order: view.asked.order }, { class: "clear" }, "Clear filters"),
     choice(
       "order",
       "Order",
@@ -162,9 +164,6 @@ function drawFilters(view) {
     { value: asked.user ?? "", size: 10, placeholder: "any", spellcheck: "false", autocomplete: "off" },
     (value) => ask({ user: value.trim() }),
   );
-  const clear =
-    ASKED.some((name) => asked[name]) &&
-    link({ text: asked.text, order: asked.order }, { class: "clear" }, "Clear filters");
   const held =
     asked.key && element("span", { class: "choice set" }, element("span", {}, "Conversation"), line(asked.key, 40));
   replace(
@@ -175,7 +174,6 @@ function drawFilters(view) {
     chosen === "own" && [bound("From", "since", asked, ask), bound("To", "until", asked, ask)],
     user,
     held,
-    clear,
   );
 }
 

@@ -142,11 +142,13 @@ function revisionPicker(view) {
 
 function actions(view) {
   const file = (format) =>
-    button({ json: "Session", kitaru: "Kitaru JSONL", otlp: "Raw spans" }[format], () => download(view, format));
+    button(`Export ${{ json: "session", kitaru: "Kitaru JSONL", otlp: "raw spans" }[format]}`, () =>
+      download(view, format),
+    );
   return element(
     "details",
     { class: "menu" },
-    element("summary", {}, "Export"),
+    element("summary", {}, "Actions"),
     element(
       "div",
       { class: "sheet" },

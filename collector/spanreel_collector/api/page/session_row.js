@@ -11,7 +11,7 @@ export const COLUMNS = [
   ["Started", "started"],
   ["Took", "number"],
   ["Model", "model"],
-  ["Calls", "number"],
+  ["Calls", "number calls"],
   ["Tokens", "number"],
   ["Cost", "number"],
   ["Rev.", "number"],
@@ -78,9 +78,14 @@ export function rowOf(session, fresh) {
     cell("number", "Took", duration(lengthOf(session.started, session.ended))),
     cell("model", "Model", several(session.models ?? [])),
     cell(
-      "number",
+      "number calls",
       "Calls",
-      element("span", { title: calls }, `${exact(session.model_calls)} + ${exact(session.tool_calls)}`),
+      element(
+        "span",
+        { title: calls },
+        `${compact(session.model_calls)} model`,
+        session.tool_calls > 0 && `, ${compact(session.tool_calls)} tool`,
+      ),
     ),
     cell(
       `number ${tokens === null ? "none" : ""}`,

@@ -1,7 +1,7 @@
 // The list of sessions: what is asked for stands in the address, and the rows follow what happens meanwhile.
 
-import { read, sessionPath } from "./client.js";
-import { button, element, notify, replace } from "./dom.js";
+import { asksForToken, read, sessionPath } from "./client.js";
+import { button, commandLine, element, notify, replace } from "./dom.js";
 import { PASSED, SPANS, filtersSet, drawAsked, opener, search } from "./filters.js";
 import { exact, plural } from "./format.js";
 import { COLUMNS, rowOf } from "./session_row.js";
@@ -22,7 +22,8 @@ export function showSessions(main, asked, go) {
   };
   view.ask = (changes, typing = false) => go({ ...view.asked, ...changes }, typing);
   view.body = element("tbody", {});
-  view.foot = element("p", { class: "foot", role: "status" });
+  view.table = table(view);
+  view.foot = element("div", { class: "foot", role: "status" });
   view.news = element("div", { class: "news", role: "status" });
   view.filters = element("div", { class: "filters", id: "filters" });
   view.opener = opener(view);
@@ -35,7 +36,7 @@ export function showSessions(main, asked, go) {
       element("div", { class: "ask" }, search(view), view.opener, view.order),
       view.filters,
       view.news,
-      table(view),
+      view.table,
       view.foot,
     ),
   );
@@ -137,13 +138,13 @@ function put(view, session, fresh = false) {
 function drawFoot(view) {
   const shown = view.rows.size;
   const asked = filtersSet(view.asked) > 0 || view.asked.text;
+  view.table.hidden = shown === 0;
   if (!shown) {
     replace(
       view.foot,
-      element("strong", {}, asked ? "No session fits." : "No session yet."),
       asked
-        ? " Fewer words or filters find more."
-        : " Point any OTLP exporter at this address; a session appears when its trace has been quiet for a moment.",
+        ? [element("strong", {}, "No session fits."), " Fewer words or filters find more."]
+        : element("div", { class: "welcome" }, welcome()),
     );
   } else {
     replace(
@@ -161,6 +162,23 @@ function drawFoot(view) {
         ),
     );
   }
+}
+
+// What whoever sees no session yet does next.
+function welcome() {
+  const record = `OTEL_EXPORTER_OTLP_ENDPOINT=${location.origin} spanreel run -- python your_agent.py`;
+  const token = "OTEL_EXPORTER_OTLP_HEADERS='Authorization=Bearer%20YOUR_TOKEN'";
+  return [
+    element("strong", {}, "No session yet."),
+    element("p", {}, "Record an agent into this service:"),
+    commandLine(asksForToken() ? `${token} ${record}` : record, "Copy the command"),
+    element(
+      "p",
+      { class: "dim" },
+      "Or point any OTLP exporter, or a Collector, at this address. ",
+      "A session appears here by itself when its trace has been quiet for a moment.",
+    ),
+  ];
 }
 
 // -- what happens meanwhile ------------------------------------------------------------------------------------------

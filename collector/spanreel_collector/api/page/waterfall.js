@@ -276,10 +276,13 @@ function drawAxis(fall) {
     made.style.left = percent(left);
     area.append(made);
   };
-  if (spans.length === 1) {
-    const length = spans[0].to - spans[0].from;
-    const step = niceStep(length / 4);
-    for (let at = 0; at <= length; at += step) if (at * share < 0.94) tick(at * share, at ? duration(at) : "0");
+  // Of each stretch between pauses its own time, where there is room for it; what a pause says stands after it.
+  for (const [number, span] of spans.entries()) {
+    const room = (span.to - span.from) * share;
+    if (number > 0 || room < 0.15) continue;
+    const step = niceStep((span.to - span.from) / Math.max(1, Math.round(room * 4)));
+    const most = spans.length === 1 ? 0.94 : room - 0.12;
+    for (let at = 0; at * share <= most; at += step) tick(at * share, at ? duration(at) : "0");
   }
   if (cuts.length <= 6) for (const cut of cuts) tick(cut.from, `\u2026 ${duration(cut.pause)}`);
   else tick(0, `${exact(cuts.length)} pauses are cut`);
