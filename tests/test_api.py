@@ -397,7 +397,7 @@ def test_a_fault_of_ours_never_reaches_the_user(breaks: str, monkeypatch: pytest
         raise ZeroDivisionError("our fault")
 
     monkeypatch.delenv("SPANREEL_STRICT", raising=False)
-    monkeypatch.setattr(passage, "by_name" if breaks == "read" else "snapshot", broken)
+    monkeypatch.setattr(passage, "parameters_of" if breaks == "read" else "snapshot", broken)
     with recording():
         assert weather("Oslo")["city"] == "Oslo"
 

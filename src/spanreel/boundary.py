@@ -116,7 +116,7 @@ class Boundary:
         scope.context = with_scope(current, span, scope)
         draws = DrawsKept() if self.settings.freeze and self.content and span.is_recording() else None
         scope.draws = draws
-        kept = RunKept(RunRecord(run_id=live.id, path=path, agent=request.agent), self.content, read_result, draws)
+        kept = RunKept(live, self.content, read_result, draws)
         crossing = Crossing(
             span=span,
             context=scope.context,
@@ -128,8 +128,6 @@ class Boundary:
         if span.is_recording():
             say(span, run_attributes(live))
             with crossing.entered(), quietly("keep a run's input"):
-                if callable(request.arguments) and self.content:
-                    request = replace(request, arguments=request.arguments())
                 kept.start(request, root=parent is None)
             self._say_started(tracer, hold, scope, kept, player)
         return crossing, scope
@@ -177,7 +175,7 @@ class Boundary:
         scope.context = with_scope(top.context, span, scope)
         if span.is_recording():
             say(span, run_attributes(live))
-            hold(span, RecordCapture(RunRecord(run_id=live.id, path=path, agent=agent), self.content))
+            hold(span, RecordCapture(partial(RunRecord, run_id=live.id, path=path, agent=agent), self.content))
         if player is not None:
             player.begin_run(live, RunRequest(agent))
         top.delegate = scope
@@ -252,7 +250,8 @@ class Boundary:
             content=self.content,
         )
         crossing.told = lambda _result, error: self._remember_failure(failures, capture, turn, span, error)
-        return crossing, capture, run.live if run else implicit_run(current)
+        live = run.live if run is not None else implicit_run(current) if scope is not None else None
+        return crossing, capture, live
 
     def _remember_failure(
         self, failures: Failures, capture: ExchangeCapture, turn: Turn | None, span: Span, error: BaseException | None

@@ -39,15 +39,15 @@ Attributes = Mapping[str, Any]
 
 @dataclass(slots=True)
 class RecordCapture:
-    """A run or a tool call: already a record, since its values had to be taken at once."""
+    """A run or a tool call: its values had to be taken at once; the record is made of them when it is read."""
 
-    record: RunRecord | ToolRecord
+    record: Callable[[], RunRecord | ToolRecord]
     content: bool
     size: int = 0
 
     def attributes(self) -> Attributes:
         """The span attributes of what was kept."""
-        return wire.write(self.record, content=self.content)
+        return wire.write(self.record(), content=self.content)
 
 
 @dataclass(slots=True)

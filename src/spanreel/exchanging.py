@@ -107,7 +107,8 @@ def _is_unwanted(context: Context) -> bool:
 
     Logfire suppresses what is below its own span of a model call, so that it has no second one: that is not for us.
     """
-    return bool(context.get(_SUPPRESS_INSTRUMENTATION_KEY)) and other_instrumentation(context) is None
+    suppressed = _SUPPRESS_INSTRUMENTATION_KEY in context and bool(context[_SUPPRESS_INSTRUMENTATION_KEY])
+    return suppressed and other_instrumentation(context) is None
 
 
 class Exchange:

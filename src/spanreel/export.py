@@ -40,6 +40,7 @@ MAX_SPANS: Final = 20_000
 SPAN_BYTES: Final = 1024
 """What a span without its capture is reckoned to hold."""
 _SAMPLED: Final = TraceFlags.SAMPLED
+_OF_RUNS: Final = (conventions.INVOKE_AGENT, conventions.RUN_STARTED)
 DELAYS: Final = {Flush.CALL: 0.0, Flush.TURN: 1.0, Flush.RUN: 5.0}
 """Seconds after which what waits is exported, though nothing has woken the thread."""
 LINGER: Final = 0.05
@@ -161,7 +162,8 @@ class Pipeline:
             queue.append(waiting)
             self._bytes += size
             self._taken += 1
-            self._supersede(waiting)
+            if span.operation in _OF_RUNS:
+                self._supersede(waiting)
             woken = not self._woken and self._wakes(span)
             self._woken = self._woken or woken
             if self._thread is None:

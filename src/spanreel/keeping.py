@@ -5,13 +5,15 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol
 
 from spanreel import json_text
 from spanreel.capture import RecordCapture
-from spanreel.model import Draw, Error, Fidelity, RunRecord, Status, ToolRecord
-from spanreel.point import RunRequest, RunResult, ToolResult
+from spanreel.model import Draw, Error, Fidelity, Message, RunRecord, Status, ToolRecord
+from spanreel.point import LiveRun, ReadFrom, RunRequest, RunResult, ToolResult
+from spanreel.quiet import quietly
 from spanreel.scope import ToolScope
 from spanreel.shapes import given_before
 from spanreel.snapshot import snapshot
@@ -54,52 +56,73 @@ class DrawsKept:
 
 @dataclass(eq=False, slots=True)
 class RunKept:
-    """A run's record. ``content`` is whether any content is kept; ``draws`` are, where they are asked for."""
+    """What a run keeps. ``content`` is whether any content is kept; ``draws`` are, where they are asked for."""
 
-    record: RunRecord
+    live: LiveRun
     content: bool
     read_result: Callable[[Any], RunResult]
     draws: DrawsKept | None = None
-    given: int = 0
-    """About how many bytes the arguments take."""
+    given: int = 64
+    """About how many bytes the arguments take; likewise of the result."""
+    came_of: int = 64
+    asked: dict[str, Any] = field(default_factory=dict)
+    """What the record says from the run's start; likewise from its end."""
+    came: dict[str, Any] = field(default_factory=dict)
+    messages: Callable[[], tuple[Message, ...]] = tuple
+    """What the agent was asked, as messages; read when somebody looks."""
 
     def start(self, request: RunRequest, *, root: bool) -> None:
         """Take the input as it is now; of a root run also how the process was started."""
-        if self.content:
-            taken = snapshot(request.arguments)
-            self.record = replace(
-                self.record,
-                input=request.input() if callable(request.input) else request.input,
-                arguments=taken.value or None,
-                # What a repr stands for cannot be given to the agent again.
-                fidelity={"arguments": Fidelity.RECONSTRUCTED} if taken.weak else {},
-                argv=tuple(sys.orig_argv) if root else None,
-                callable=request.callable,
-            )
-        self.given = size_of(self.record.arguments)
+        if not self.content:
+            return
+        given = request.arguments() if callable(request.arguments) else request.arguments
+        taken = snapshot(given)
+        self.given = size_of(taken.value)
+        self.asked = {
+            "arguments": taken.value or None,
+            # What a repr stands for cannot be given to the agent again.
+            "fidelity": {"arguments": Fidelity.RECONSTRUCTED} if taken.weak else {},
+            "argv": tuple(sys.orig_argv) if root else None,
+            "callable": request.callable,
+        }
+        asked = request.input
+        if isinstance(asked, ReadFrom):
+            found = taken.value.get(asked.argument) if taken.plain else given.get(asked.argument)
+            self.messages = partial(asked.read, found)
+            if not taken.plain:
+                asked = self.messages()
+        if not isinstance(asked, ReadFrom):
+            now = asked() if callable(asked) else asked
+            self.messages = lambda: now
 
     def started(self) -> RecordCapture:
         """What is known so far."""
-        return RecordCapture(replace(self.record, started_only=True), self.content, self.given)
+        return RecordCapture(partial(self._record, started_only=True), self.content, self.given)
 
     def end(self, result: Any, error: Error | None, status: Status) -> None:
         """Take the result as it is now."""
-        self.record = replace(self.record, status=status, error=error)
+        self.came = {"status": status, "error": error}
         if error is None:
             read = self.read_result(result)
-            status = read.status if status is Status.OK else status
+            if status is Status.OK:
+                self.came["status"] = read.status
             if self.content:
-                value = snapshot(read.value).value
-                self.record = replace(self.record, status=status, output=read.output, result=value)
-            elif status is not self.record.status:
-                self.record = replace(self.record, status=status)
+                self.came["output"], self.came["result"] = read.output, snapshot(read.value).value
+                self.came_of = size_of(self.came["result"])
 
     def capture(self) -> RecordCapture:
         """The whole record."""
         drawn = self.draws.taken() if self.draws is not None else ()
-        size = self.given + size_of(self.record.result)
+        size = self.given + self.came_of
         size += sum(len(draw.site) + sum(map(len, draw.values)) for draw in drawn)
-        return RecordCapture(replace(self.record, draws=drawn) if drawn else self.record, self.content, size)
+        return RecordCapture(partial(self._record, draws=drawn, **self.came), self.content, size)
+
+    def _record(self, **came: Any) -> RunRecord:
+        live = self.live
+        messages: tuple[Message, ...] = ()
+        with quietly("read what an agent was asked"):
+            messages = self.messages()
+        return RunRecord(run_id=live.id, path=live.path, agent=live.agent, input=messages, **self.asked, **came)
 
 
 @dataclass(eq=False, slots=True)
@@ -137,8 +160,8 @@ class ToolKept:
 
     def capture(self) -> RecordCapture:
         """The whole record."""
-        size = size_of(self.record.arguments) + size_of(self.record.result)
-        return RecordCapture(self.record, self.content, size)
+        record = self.record
+        return RecordCapture(lambda: record, self.content, size_of(record.arguments) + size_of(record.result))
 
 
 def size_of(value: Any) -> int:

@@ -1,20 +1,16 @@
-"""A call of a point, opened: what it asks, where it stands, and what a replay answers to it.
-
-Holds the signatures of methods, process-wide and weakly.
-"""
+"""A call of a point, opened: what it asks, where it stands, and what a replay answers to it."""
 
 from __future__ import annotations
 
 import inspect
-import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from opentelemetry import context as otel
-
 from spanreel import boundary as boundaries
+from spanreel import contexts
+from spanreel.arguments import parameters_of
 from spanreel.boundary import Boundary
 from spanreel.capture import ExchangeCapture
 from spanreel.crossing import Crossing
@@ -87,11 +83,11 @@ def open_passage(
         return None
     passage, read = None, False
     with quietly(f"read a call of {point.target}"):
-        bound, arguments = _given(point, wrapped, args, kwargs)
+        arguments = _given(point, wrapped, args, kwargs)
         request = point.read(instance, arguments)
         arguments["self"] = instance
         if isinstance(request, RunRequest):
-            assert bound is not None
+            bound = parameters_of(wrapped).signature.bind(*args, **kwargs) if player is not None else None
             passage = _open_run(boundary, player, point, request, bound, arguments)
         elif isinstance(request, ToolRequest):
             passage = _open_tool(boundary, player, point, request, arguments)
@@ -109,15 +105,14 @@ def open_passage(
 
 def _given(
     point: Point, wrapped: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
-) -> tuple[inspect.BoundArguments | None, dict[str, Any]]:
-    """A call's arguments, bound and by name; as they were given where a tool does not take them, which it will say."""
+) -> dict[str, Any]:
+    """A call's arguments by name; as they were given where a tool does not take them, which it will say."""
     try:
-        bound = _signature(wrapped).bind(*args, **kwargs)
+        return parameters_of(wrapped).by_name(args, kwargs)
     except TypeError:
         if not point.mutable:
             raise
-        return None, {**({"args": list(args)} if args else {}), **kwargs}
-    return bound, by_name(bound)
+        return {**({"args": list(args)} if args else {}), **kwargs}
 
 
 def isolated(
@@ -127,9 +122,12 @@ def isolated(
     player = current_player()
     if player is None or point.isolate is None:
         return None
-    bound = _signature(wrapped).bind(*args, **kwargs)
+    parameters = parameters_of(wrapped)
+    bound = parameters.signature.bind(*args, **kwargs)
+    bound.apply_defaults()
     with quietly(f"keep {point.target} from what outlives a replay"):
-        return _rewritten(bound, point.isolate({**by_name(bound), "self": instance}, player.memory))
+        given = {**parameters.by_name(args, kwargs), "self": instance}
+        return _rewritten(bound, point.isolate(given, player.memory))
     player.refuse(f"a call of {point.target} that could not be kept from the live store")
     return None
 
@@ -140,33 +138,6 @@ def leads_nowhere(point: Point) -> bool:
     if player is None or boundaries.installed() is None or is_open():
         return False
     return not player.connects()
-
-
-_signatures: weakref.WeakKeyDictionary[Any, inspect.Signature] = weakref.WeakKeyDictionary()
-"""Signatures of the functions of methods that have been called; what they are is found out once."""
-
-
-def _signature(wrapped: Callable[..., Any]) -> inspect.Signature:
-    """The signature of a call, without the instance of a method."""
-    function = getattr(wrapped, "__func__", None)
-    if function is None:
-        return inspect.signature(wrapped)
-    found = _signatures.get(function)
-    if found is None:
-        found = _signatures[function] = inspect.signature(wrapped)
-    return found
-
-
-def by_name(bound: inspect.BoundArguments) -> dict[str, Any]:
-    """A call's arguments by name, defaults filled, those of ``**kwargs`` beside the others."""
-    bound.apply_defaults()
-    arguments: dict[str, Any] = {}
-    for name, parameter in bound.signature.parameters.items():
-        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
-            arguments.update(bound.arguments[name])
-        else:
-            arguments[name] = bound.arguments[name]
-    return arguments
 
 
 def _rewritten(bound: inspect.BoundArguments, arguments: Mapping[str, Any]) -> inspect.BoundArguments:
@@ -184,7 +155,7 @@ def _open_run(  # noqa: PLR0913 - what a call is made of
     player: Player | None,
     point: Point,
     request: RunRequest,
-    bound: inspect.BoundArguments,
+    bound: inspect.BoundArguments | None,
     arguments: Mapping[str, Any],
 ) -> Passage:
     def read_result(result: Any) -> RunResult:
@@ -205,7 +176,8 @@ def _open_run(  # noqa: PLR0913 - what a call is made of
             arguments = point.rewrite(arguments, recorded)
         if point.isolate is not None:
             arguments = point.isolate(arguments, player.memory)
-        if arguments is not given:
+        if arguments is not given and bound is not None:
+            bound.apply_defaults()
             passage.bound = _rewritten(bound, arguments)
         crossing.told = _tell_run(player, scope.live, read_result)
     return passage
@@ -379,10 +351,10 @@ def _tell_handoff(
 
 def current_tool() -> ToolScope | None:
     """The tool call that this code runs in, with no run between."""
-    scope = scope_in(otel.get_current())
+    scope = scope_in(contexts.current())
     return scope if isinstance(scope, ToolScope) else None
 
 
 def current_run() -> RunScope | None:
     """The run that this code belongs to directly."""
-    return run_in(otel.get_current())
+    return run_in(contexts.current())

@@ -128,8 +128,16 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class ReadFrom:
+    """Messages that stand in an argument: where that is plain JSON, they are read later, from its snapshot."""
+
+    argument: str
+    read: Callable[[Any], tuple[Message, ...]]
+
+
+@dataclass(frozen=True, slots=True)
 class RunRequest:
-    """What an agent is asked. ``input`` are messages, or a function that reads them, called only where they are kept.
+    """What an agent is asked. ``input`` are messages, or how they are read, which is done only where they are kept.
 
     ``arguments`` is the native input by name, for a replay, or a function likewise; any values, the boundary takes the
     snapshot.
@@ -138,7 +146,7 @@ class RunRequest:
     """
 
     agent: Agent
-    input: tuple[Message, ...] | Callable[[], tuple[Message, ...]] = ()
+    input: tuple[Message, ...] | Callable[[], tuple[Message, ...]] | ReadFrom = ()
     arguments: Mapping[str, Json] | Callable[[], Mapping[str, Json]] = field(default_factory=dict)
     callable: str | None = None
     conversation_id: str | None = None

@@ -262,7 +262,7 @@ def model_parent(current: Context, run: RunScope | None, turn: Turn | None, fail
     """Under the turn; under the user's own span where one stands between; a loose retry under what it retries."""
     if turn is not None and run is not None and current.get(SPAN_KEY) is run.span:
         return turn.context
-    context = parent_context(current)
+    context = parent_context(current) if current else current
     if turn is not None and run is not None and _nothing_between(context, run):
         return turn.context
     if failure is not None and not live_span(context).get_span_context().is_valid:

@@ -31,67 +31,91 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A value as JSON; ``weak`` are the JSON pointers of what could only be kept as text."""
+    """A value as JSON; ``weak`` are the JSON pointers of what could only be kept as text.
+
+    ``plain`` says that the value was JSON already: dicts, lists and scalars of Python's own, and nothing else.
+    """
 
     value: Json
     weak: tuple[str, ...] = ()
+    plain: bool = False
+
+
+@dataclasses.dataclass(eq=False, slots=True)
+class _Taken:
+    """What is noticed while a snapshot is taken."""
+
+    weak: list[str] = dataclasses.field(default_factory=list)
+    plain: bool = True
 
 
 def snapshot(value: Any) -> Snapshot:
     """The value as JSON: tuples and sets as lists (sets sorted), bytes as base64 under ``$bytes``, NaN as text."""
-    weak: list[str] = []
-    return Snapshot(_json(value, None, weak, ()), tuple(weak))
+    taken = _Taken()
+    return Snapshot(_json(value, None, taken, ()), tuple(taken.weak), taken.plain)
 
 
 Path = tuple[Any, Any] | None
 """Where a value stands: the path of what is around it, and the step from there; written out only where it is weak."""
 
 _PLAIN = frozenset({str, int, bool, type(None)})
+_TEXT = frozenset({str})
 
 
-def _json(value: Any, path: Path, weak: list[str], above: tuple[int, ...]) -> Json:
-    if type(value) in _PLAIN:
+def _json(value: Any, path: Path, taken: _Taken, above: tuple[int, ...]) -> Json:
+    kind = type(value)
+    if kind in _PLAIN:
         return value
-    if type(value) is float:
-        return value if math.isfinite(value) else _weak(repr(value), path, weak)
-    if type(value) is Dumped:
+    if kind is float:
+        return value if math.isfinite(value) else _weak(repr(value), path, taken)
+    if kind is Dumped:
         return value
     if id(value) in above or len(above) >= DEPTH:
-        return _weak("<recursion>" if id(value) in above else "<too deep>", path, weak)
+        return _weak("<recursion>" if id(value) in above else "<too deep>", path, taken)
+    # Most of what crosses is this, many times over; what is asked here, is asked without a step in Python.
+    if kind is dict and _PLAIN.issuperset(map(type, value.values())) and _TEXT.issuperset(map(type, value)):
+        return value.copy()
     try:
-        return _structured(value, path, weak, (*above, id(value)))
+        return _structured(value, path, taken, (*above, id(value)))
     except Exception:  # noqa: BLE001 - the user's own properties and iterators may raise anything
-        return _text(value, path, weak)
+        return _text(value, path, taken)
 
 
-def _structured(value: Any, path: Path, weak: list[str], above: tuple[int, ...]) -> Json:
+def _structured(value: Any, path: Path, taken: _Taken, above: tuple[int, ...]) -> Json:
+    if type(value) is list:
+        return [
+            item if type(item) in _PLAIN else _json(item, (path, number), taken, above)
+            for number, item in enumerate(value)
+        ]
+    if type(value) is not dict or not _TEXT.issuperset(map(type, value)):
+        taken.plain = False
     if type(value) is dict or isinstance(value, Mapping):
         return {
             (name := key if type(key) is str else str(_scalar(key))): (
-                item if type(item) in _PLAIN else _json(item, (path, name), weak, above)
+                item if type(item) in _PLAIN else _json(item, (path, name), taken, above)
             )
             for key, item in value.items()
         }
     if isinstance(value, (list, tuple, deque)):
         return [
-            item if type(item) in _PLAIN else _json(item, (path, number), weak, above)
+            item if type(item) in _PLAIN else _json(item, (path, number), taken, above)
             for number, item in enumerate(value)
         ]
     if isinstance(value, AbstractSet):
-        items = [_json(item, path, weak, above) for item in value]
+        items = [_json(item, path, taken, above) for item in value]
         return sorted(items, key=lambda item: (type(item).__name__, str(item)))
     if isinstance(value, (bytes, bytearray, memoryview)):
         return {"$bytes": base64.b64encode(bytes(value)).decode("ascii")}
     if _is_model(value):
         fields = {name: getattr(value, name) for name in type(value).model_fields}
-        return _structured({**fields, **(value.model_extra or {})}, path, weak, above)
+        return _structured({**fields, **(value.model_extra or {})}, path, taken, above)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-        return _structured(fields, path, weak, above)
+        return _structured(fields, path, taken, above)
     if (names := _fields_of(value)) is not None:
-        return _structured({name: getattr(value, name) for name in names}, path, weak, above)
+        return _structured({name: getattr(value, name) for name in names}, path, taken, above)
     scalar = _scalar(value)
-    return scalar if scalar is not value else _text(value, path, weak)
+    return scalar if scalar is not value else _text(value, path, taken)
 
 
 def _fields_of(value: Any) -> Sequence[str] | None:
@@ -133,16 +157,17 @@ def _scalar(value: Any) -> Any:
     return value
 
 
-def _text(value: Any, path: Path, weak: list[str]) -> str:
+def _text(value: Any, path: Path, taken: _Taken) -> str:
     try:
         text = _ADDRESS.sub("", repr(value))
     except Exception:  # noqa: BLE001 - a repr may raise anything
         text = f"<{type(value).__name__}, whose repr raises>"
-    return _weak(text, path, weak)
+    return _weak(text, path, taken)
 
 
-def _weak(text: str, path: Path, weak: list[str]) -> str:
-    weak.append(_pointer(path))
+def _weak(text: str, path: Path, taken: _Taken) -> str:
+    taken.plain = False
+    taken.weak.append(_pointer(path))
     return text
 
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from spanreel.point import BodyKind, ClientPoint, HttpAnswer, HttpRequest, Piece
@@ -126,8 +127,8 @@ def _client(library: str, owner: str, is_async: bool) -> ClientPoint:
         bind=bind,
         peek=peek,
         read_request=read_request,
-        read_status=lambda response: int(response.status_code),
-        read_headers=lambda response: response.headers,
+        read_status=attrgetter("status_code"),
+        read_headers=attrgetter("headers"),
         read_body=read_body,
         pass_body=pass_body,
         decode=partial(decode, library),

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from spanreel.model import Agent, ErrorCategory, Json, Message, Status, ToolKind
-from spanreel.point import Failure, Framework, Kind, Point, RunRequest, RunResult, ToolRequest, ToolResult
+from spanreel.point import Failure, Framework, Kind, Point, ReadFrom, RunRequest, RunResult, ToolRequest, ToolResult
 
 SHOWN = "shown"
 """As the type of a result: how an object wrote itself, since only its class can do that."""
@@ -27,7 +27,7 @@ def read_run(_runner: Any, arguments: Mapping[str, Any]) -> RunRequest:
     )
     return RunRequest(
         agent=Agent(name=arguments["starting_agent"].name),
-        input=lambda: read_items(native),
+        input=ReadFrom("input", read_items),
         arguments={"input": native} if native is not None else {},
         conversation_id=conversation if isinstance(conversation, str) else None,
     )

@@ -8,7 +8,7 @@ from typing import Any
 from spanreel.frameworks.langchain.messages import listed, messages_in, read_input, read_message
 from spanreel.frameworks.langchain.objects import CONTROL_FLOW, ERRORS, asked_in, rebuild
 from spanreel.model import Agent, Json, Status
-from spanreel.point import Framework, Kind, Outcome, Point, RunRequest, RunResult
+from spanreel.point import Framework, Kind, Outcome, Point, ReadFrom, RunRequest, RunResult
 
 
 def read_run(graph: Any, arguments: Mapping[str, Any]) -> RunRequest:
@@ -22,7 +22,7 @@ def read_run(graph: Any, arguments: Mapping[str, Any]) -> RunRequest:
     return RunRequest(
         # A function that is a graph (`entrypoint`) is its one node, by its name.
         agent=Agent(name=next(iter(graph.nodes)) if len(graph.nodes) == 1 else graph.name),
-        input=lambda: read_input(asked),
+        input=ReadFrom("input", read_input),
         arguments={"input": asked},
         conversation_id=str(thread) if thread is not None else None,
         user_id=str(user) if user is not None else None,
