@@ -167,6 +167,27 @@ def test_logs_of_no_known_dialect_and_no_trace_are_kept_and_cost_nothing(tmp_pat
     assert sum(len(one.items) for _, one in store.segments(TENANT, frozenset({NO_TRACE}))) == 3
 
 
+def test_a_user_is_erased_from_logs_of_no_trace_and_those_of_others_stay(tmp_path: Path) -> None:
+    store = open_at(tmp_path)
+
+    def log(number: int, user: str | None) -> dict[str, Any]:
+        named = [{"key": "user.id", "value": {"stringValue": user}}] if user else []
+        return {"timeUnixNano": str(number), "body": {"stringValue": f"of {user}"}, "attributes": named}
+
+    users = ("ann", None, "bob", "ann", "Ann")
+    records = [log(number, user) for number, user in enumerate(users)]
+    send(store, {"resourceLogs": [{"scopeLogs": [{"logRecords": records}]}]})
+    settle(deriving(store))
+    assert erase_user(store, "other", "ann") == Receipt()
+    assert erase_user(store, TENANT, "ann").items == 2
+    assert b"of ann" not in (tmp_path / "store.db").read_bytes() + (tmp_path / "store.db-wal").read_bytes()
+    assert store.size().items == 3
+    send(store, {"resourceLogs": [{"scopeLogs": [{"logRecords": [log(9, "ann")]}]}]})  # who comes again is welcome
+    settle(deriving(store))
+    assert store.size().items == 4
+    assert erase_user(store, TENANT, "ann").items == 1
+
+
 def test_another_who_saved_first_is_not_overwritten(tmp_path: Path) -> None:
     store = open_at(tmp_path)
     send(store, request(chat(1, "one?", trace_of(1), **{"gen_ai.conversation.id": "talk"}), scope=GENAI))

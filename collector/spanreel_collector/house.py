@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from spanreel_collector.stores.names import conversation_name, user_name
-from spanreel_collector.stores.records import Filter, Receipt
+from spanreel_collector.stores.records import Filter, Receipt, loose_trace
 from spanreel_collector.stores.store import Store
 
 CHUNK: Final = 100
@@ -81,12 +81,18 @@ def erase_user(store: Store, tenant: str, user: str, patience: float = 0.0) -> R
 def _erase_all_of(store: Store, tenant: str, user: str) -> Receipt:
     receipt = Receipt()
     while True:
-        traces = store.related(tenant, frozenset({user_name(user)}))
+        traces = store.related(tenant, frozenset({user_name(user)})) | _loose(store, tenant, user)
         named = {one.id for one in store.find(tenant, Filter(user=user), limit=_PAGE).sessions}
         step = _erase(store, tenant, named | store.sessions_of(tenant, traces), traces)
         receipt += step
         if step == Receipt():
             return receipt
+
+
+def _loose(store: Store, tenant: str, user: str) -> frozenset[bytes]:
+    """Where the user's log records of no trace are, if there are any."""
+    traces = frozenset({loose_trace(user)})
+    return traces if any(True for _ in store.segments(tenant, traces)) else frozenset()
 
 
 def _erase(store: Store, tenant: str, sessions: AbstractSet[str], traces: frozenset[bytes]) -> Receipt:

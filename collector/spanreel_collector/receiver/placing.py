@@ -1,6 +1,6 @@
 """Log records that name no trace, put under the trace that their dialect says, so that they are found with their like.
 
-The records stay as they came. Those of no known dialect stay with those that name none.
+The records stay as they came. Those of no known dialect are kept by the user that they name, or with those of nobody.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from spanreel_collector.otlp.grouping import group
 from spanreel_collector.otlp.items import Item
 from spanreel_collector.otlp.parts import Apart, Part
 from spanreel_collector.otlp.protobuf_form import read_message
-from spanreel_collector.stores.records import NO_TRACE
+from spanreel_collector.sessions.facts import read_ids
+from spanreel_collector.span import RawLog
+from spanreel_collector.stores.records import NO_TRACE, loose_trace
 
 
 def place_logs(apart: Apart) -> Apart:
@@ -31,8 +33,13 @@ def _placed(part: Part) -> tuple[Item, ...]:
     records = read_message(together.body, "", "logs").logs
     if len(records) != len(loose):
         return part.items  # which of them says what cannot be read is told when sessions are made
-    traces = iter([dialects.place(record).trace_id for record in records])
-    return tuple(
-        item if item.trace != NO_TRACE or (trace := next(traces)) is None else item._replace(trace=bytes.fromhex(trace))
-        for item in part.items
-    )
+    traces = iter([_place(record) for record in records])
+    return tuple(item if item.trace != NO_TRACE else item._replace(trace=next(traces)) for item in part.items)
+
+
+def _place(record: RawLog) -> bytes:
+    if (trace := dialects.place(record).trace_id) is not None:
+        return bytes.fromhex(trace)
+    # Of several users the first: a record is kept once.
+    _, users = read_ids(record.attributes)
+    return loose_trace(users[0]) if users else NO_TRACE

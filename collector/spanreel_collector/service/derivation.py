@@ -22,7 +22,7 @@ from spanreel_collector.service.resting import Resting
 from spanreel_collector.service.retelling import Group, Job, Told, write_segment
 from spanreel_collector.service.workshop import Closed, Died, Unmade
 from spanreel_collector.span import Fault
-from spanreel_collector.stores.records import NO_TRACE, Derived, Pending, TraceKey
+from spanreel_collector.stores.records import Derived, Pending, TraceKey, is_loose
 from spanreel_collector.stores.rows import chunks
 from spanreel_collector.stores.store import Conflict, Store, StoreError
 
@@ -135,9 +135,9 @@ class Derivation:
         for tenant, marks in _by_tenant(claimed).items():
             if stop is not None and stop.is_set():
                 return False
-            if (loose := marks.pop(NO_TRACE, None)) is not None:
+            if loose := {trace: marks.pop(trace) for trace in list(marks) if is_loose(trace)}:
                 # Log records of no trace and no known dialect: ever more of them, and no session is made of them.
-                self._save(tenant, [_nothing({NO_TRACE})], {NO_TRACE: loose})
+                self._save(tenant, [_nothing(loose)], loose)
             if marks:
                 self._deal(tenant, marks)
         return True

@@ -7,6 +7,7 @@ nanoseconds since 1970 (UTC).
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
@@ -18,6 +19,17 @@ TraceKey = tuple[str, bytes]
 
 NO_TRACE = bytes(16)
 """The trace of log records that name none."""
+_LOOSE = b"\0loose"
+
+
+def loose_trace(user: str) -> bytes:
+    """The trace of those log records of a user that name none, so that they can be erased without all others."""
+    return _LOOSE + hashlib.sha256(user.encode("utf-8", "surrogatepass")).digest()[: len(NO_TRACE) - len(_LOOSE)]
+
+
+def is_loose(trace: bytes) -> bool:
+    """Whether this is no real trace: what comes of it has nothing to do with each other, and ever more of it comes."""
+    return trace == NO_TRACE or trace.startswith(_LOOSE)
 
 
 # -- what came -------------------------------------------------------------------------------------------------------

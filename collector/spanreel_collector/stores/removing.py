@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Final
 
 from spanreel_collector.stores.changing import Change, count_facets, traces_of
-from spanreel_collector.stores.records import NO_TRACE, Receipt
+from spanreel_collector.stores.records import Receipt, is_loose
 from spanreel_collector.stores.rows import Row, Rows, chunks, places
 
 KEPT_REPORTS: Final = 100
@@ -27,8 +27,8 @@ _OLD_TRACES: Final = "SELECT last, tenant, trace FROM trace WHERE alone = 1 AND 
 def erase(change: Change, sessions: frozenset[str], traces: frozenset[bytes]) -> Receipt:
     """Remove sessions and all their traces, and these traces; and remember all traces by id."""
     traces |= traces_of(change.rows, change.tenant, sessions)
-    # Log records without a trace share one: forgetting it for ever would refuse everybody's.
-    remembered = ((change.tenant, trace, change.now) for trace in sorted(traces) if trace != NO_TRACE)
+    # Log records without a trace share one: remembering it would refuse all that come later.
+    remembered = ((change.tenant, trace, change.now) for trace in sorted(traces) if not is_loose(trace))
     sql = "INSERT INTO erased (tenant, trace, at) VALUES (?, ?, ?) ON CONFLICT (tenant, trace) DO NOTHING"
     change.rows.many(sql, remembered)
     return remove_sessions(change, sessions) + remove_traces(change, traces)
