@@ -184,15 +184,16 @@ def _form(
 
 def _longest(body: bytes, start: int, form: _Form, length: int) -> int:
     """How far to look: further where events are alike there still."""
-    between = form.around[-1] + form.blank + form.around[0]
-    while body.find(between, start + length - 4 * len(between), start + length) >= 0:
+    end = form.around[-1] + form.blank
+    around = 4 * (len(end) + len(form.around[0]))
+    while body.find(end, start + length - around, start + length) >= 0:
         length *= 4
     return length
 
 
 def _take(body: Body, start: int, form: _Form, length: int) -> _Taken:
     """The repeats that begin here, within so many bytes."""
-    values, is_all = _values(body.bytes, start, form, length)
+    values, is_all, is_pieces = _values(body, start, form, length)
     rows = _END.join(values)
     for mark, text in zip(_BETWEEN, form.around[1:-1], strict=False):
         rows = rows.replace(text, mark)
@@ -209,25 +210,51 @@ def _take(body: Body, start: int, form: _Form, length: int) -> _Taken:
     if not values:
         return _Taken(None, start, looked, is_all and looked < len(body.bytes))
     constant = len(form.around[0]) + len(form.around[-1]) + len(form.blank)
-    _, *ends = accumulate(map(constant.__add__, map(len, values)), initial=start)
+    end = start + constant * len(values) + sum(map(len, values))
+    if is_pieces:
+        times = body.arrivals_of_pieces(start, len(values))
+    else:
+        _, *ends = accumulate(map(constant.__add__, map(len, values)), initial=start)
+        times = body.arrivals(ends)
     columns = {path: read[number :: len(form.paths)] for number, path in enumerate(form.paths)}
-    return _Taken(Repeats(body.arrivals(ends), columns), ends[-1], looked, is_all and looked < len(body.bytes))
+    return _Taken(Repeats(times, columns), end, looked, is_all and looked < len(body.bytes))
 
 
-def _values(body: bytes, start: int, form: _Form, length: int) -> tuple[list[bytes], bool]:
-    """What stands between the same first and last bytes, event by event; and whether no other event was met."""
+def _values(body: Body, start: int, form: _Form, length: int) -> tuple[list[bytes], bool, bool]:
+    """What stands between the same first and last bytes, event by event.
+
+    And whether no other event was met; and whether each of these is a piece as it came, as most servers send them.
+    """
     first, last = form.around[0], form.around[-1] + form.blank
-    if not body.startswith(first, start):
-        return [], False
-    values = body[start + len(first) : start + length].split(last + first)
-    # The last is there only where its end is; what follows that may be cut off, or another event.
-    value, end, rest = values.pop().partition(last)
-    if not end:
-        return values, True
-    after = body[start + length : start + length + 1] if not rest else rest[:1]
-    if after in (b"\r", b"\n"):  # the blank line after the last is longer
-        return values, False
-    return [*values, value], first.startswith(rest)
+    between = last + first
+    values, is_all = _inside(body.pieces(start, length), first, last)
+    is_pieces = True
+    whole = first + between.join(values) + last
+    if not values or not body.bytes.startswith(whole, start):
+        rows = body.bytes[start : start + length].split(form.blank)
+        values, is_all = _inside(rows[:-1], first, form.around[-1])
+        is_pieces = False
+        whole = first + between.join(values) + last
+    if not values:
+        return values, is_all, False
+    if body.bytes.startswith(whole, start):
+        end = start + len(whole)
+        is_longer = body.bytes[end : end + 1] in (b"\r", b"\n")  # the blank line after the last
+        return (values[:-1], False, is_pieces) if is_longer else (values, is_all, is_pieces)
+    for number, value in enumerate(values):
+        if not body.bytes.startswith(first + value + last, start):
+            return values[:number], False, False
+        start += len(first) + len(value) + len(last)
+    return values, is_all, False
+
+
+def _inside(rows: Sequence[bytes], first: bytes, last: bytes) -> tuple[list[bytes], bool]:
+    """The rows without their first and last bytes, up to the last that has these; and whether that is the last."""
+    count = len(rows)
+    while count and not (rows[count - 1].startswith(first) and rows[count - 1].endswith(last)):
+        count -= 1
+    start, stop = len(first), -len(last)
+    return [row[start:stop] for row in rows[:count]], count == len(rows)
 
 
 @functools.cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Final
@@ -61,9 +61,9 @@ class Body:
 
     def __init__(self, pieces: Sequence[Piece]) -> None:
         self._pieces = pieces
-        data = pieces.data if type(pieces) is Arrived else [piece for _, piece in pieces]
-        self.bytes = b"".join(data)
-        self._ends = list(accumulate(map(len, data)))
+        self._data = pieces.data if type(pieces) is Arrived else [piece for _, piece in pieces]
+        self.bytes = b"".join(self._data)
+        self._ends = list(accumulate(map(len, self._data)))
         self._has_returns = b"\r" in self.bytes
 
     def block(self, start: int) -> tuple[int, int] | None:
@@ -94,6 +94,18 @@ class Body:
             return None
         last = len(self._ends) - 1
         return Event(self._microseconds(last, last + 1)[0] / 1000, other=(text,), ended=False)
+
+    def pieces(self, start: int, length: int) -> Sequence[bytes]:
+        """The pieces as they came, where one began here, within so many bytes."""
+        first = bisect_right(self._ends, start)
+        if first == 0 or self._ends[first - 1] != start:
+            return ()
+        return self._data[first : bisect_right(self._ends, start + length)]
+
+    def arrivals_of_pieces(self, start: int, count: int) -> list[int]:
+        """The microseconds at which so many pieces came of which the first begins here."""
+        first = bisect_right(self._ends, start)
+        return self._microseconds(first, first + count)
 
     def arrivals(self, ends: list[int]) -> list[int]:
         """The microseconds at which all bytes up to each of these were there."""
