@@ -140,7 +140,7 @@ class Pipeline:
 
     def _take(self, span: OwnSpan) -> None:
         capture, span.capture = span.capture, None
-        if not self._exports or not span.context.trace_flags & _SAMPLED or span.start_time < self._forked_at:
+        if not self._exports or not span.flags & _SAMPLED or span.start_time < self._forked_at:
             return
         size = SPAN_BYTES + (capture.size if capture is not None else 0)
         with self._lock:
@@ -175,16 +175,16 @@ class Pipeline:
     def _supersede(self, waiting: Waiting) -> None:
         """A run that ends while its beginning still waits says all that its beginning would have said."""
         operation = waiting.span.operation
-        if operation == conventions.RUN_STARTED and waiting.span.parent is not None:
-            self._begun[waiting.span.parent.span_id] = waiting
+        if operation == conventions.RUN_STARTED and waiting.span.above is not None:
+            self._begun[waiting.span.above.span_id] = waiting
         elif operation == conventions.INVOKE_AGENT and not waiting.content_dropped:
-            begun = self._begun.pop(waiting.span.context.span_id, None)
+            begun = self._begun.pop(waiting.span.span_id, None)
             if begun is not None:
                 begun.superseded = True
 
     def _wakes(self, span: OwnSpan) -> bool:
         flush, operation = self.settings.flush, span.operation
-        if flush is Flush.CALL or operation == conventions.RUN_STARTED or span.parent is None or span.parent.is_remote:
+        if flush is Flush.CALL or operation == conventions.RUN_STARTED or span.is_outermost:
             return True
         return flush is Flush.TURN and operation == conventions.AGENT_STEP
 

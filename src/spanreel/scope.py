@@ -20,6 +20,7 @@ from spanreel.contexts import SPAN_KEY
 from spanreel.model import Agent, SessionInfo
 from spanreel.native import is_same, live_span
 from spanreel.point import LiveRun, Outcome, ToolRequest
+from spanreel.spans import OwnSpan
 
 SCOPE_KEY = create_key("spanreel-scope")
 SESSION_KEY = create_key("spanreel-session")
@@ -254,6 +255,8 @@ def with_span(context: Context, span: Span) -> Context:
 
 def span_id_of(span: Span) -> str | None:
     """The span's id in hex; None for spans that are not recorded at all."""
+    if type(span) is OwnSpan:
+        return format(span.span_id, "016x")
     identity = span.get_span_context()
     return format(identity.span_id, "016x") if identity.is_valid else None
 

@@ -118,12 +118,12 @@ class OwnTracer(trace.Tracer):
             return self.start_span(start.name(), context, kind, start.attributes())
         above = context.get(contexts.SPAN_KEY)
         if above is None:
-            return self._span(self._ids.generate_trace_id(), self._root_flags | _SAMPLED, None, None, kind, start)
-        parent = above.context if type(above) is OwnSpan else trace.get_current_span(context).get_span_context()
-        if not parent.is_valid or not parent.trace_flags & _SAMPLED:
+            trace_id, flags, state = self._ids.generate_trace_id(), self._root_flags | _SAMPLED, None
+        elif type(above) is OwnSpan and above.flags & _SAMPLED:
+            trace_id, flags, state = above.trace_id, above.flags, above.state
+        else:
             return self.start_span(start.name(), context, kind, start.attributes())
-        flags = parent.trace_flags & (_SAMPLED | _RANDOM)
-        return self._span(parent.trace_id, flags, parent.trace_state, parent, kind, start)
+        return OwnSpan(self, trace_id, self._ids.generate_span_id(), flags, state, above, kind, start)
 
     def start_span(  # noqa: PLR0913 - OpenTelemetry's own signature
         self,
@@ -144,30 +144,18 @@ class OwnTracer(trace.Tracer):
         else:
             trace_id, flags = parent.trace_id, parent.trace_flags & _RANDOM
         result = self._sampler.should_sample(context, trace_id, name, kind, attributes, links or ())
+        span_id, state = self._ids.generate_span_id(), result.trace_state
+        if result.decision is Decision.DROP:
+            return NonRecordingSpan(SpanContext(trace_id, span_id, False, _FLAGS[flags], state))
         if result.decision is Decision.RECORD_AND_SAMPLE:
             flags |= _SAMPLED
-        if result.decision is Decision.DROP:
-            identity = SpanContext(trace_id, self._ids.generate_span_id(), False, _FLAGS[flags], result.trace_state)
-            return NonRecordingSpan(identity)
-        span = self._span(
-            trace_id, flags, result.trace_state, parent, kind, Given(name, dict(result.attributes or ())), start_time
-        )
+        start = Given(name, dict(result.attributes or ()))
+        span = OwnSpan(self, trace_id, span_id, flags, state, parent, kind, start)
+        if start_time is not None:
+            span.start_time = start_time
         if links:
             span.links = list(links)
         return span
-
-    def _span(  # noqa: PLR0913 - what a span is made of
-        self,
-        trace_id: int,
-        flags: int,
-        state: TraceState | None,
-        parent: SpanContext | None,
-        kind: SpanKind,
-        start: Start,
-        start_time: int | None = None,
-    ) -> OwnSpan:
-        identity = SpanContext(trace_id, self._ids.generate_span_id(), False, _FLAGS[flags], state)
-        return OwnSpan(self, identity, parent, kind, start, start_time)
 
     @contextmanager
     def start_as_current_span(  # type: ignore[override]  # the SDK's is a generator's manager too
@@ -184,7 +172,7 @@ class OwnSpan(Span):
     # What most spans never say is the class's.
     links: Sequence[Link] = ()
     events: Sequence[Event] = ()
-    status = _UNSET
+    status: Status = _UNSET
     end_time: int | None = None
     capture: Any = None
     _said: dict[str, Any] | None = None
@@ -192,19 +180,42 @@ class OwnSpan(Span):
     def __init__(  # noqa: PLR0913 - what a span is made of
         self,
         tracer: OwnTracer,
-        context: SpanContext,
-        parent: SpanContext | None,
+        trace_id: int,
+        span_id: int,
+        flags: int,
+        state: TraceState | None,
+        above: OwnSpan | SpanContext | None,
         kind: SpanKind,
         start: Start,
-        start_time: int | None = None,
     ) -> None:
         self.tracer = tracer
-        self.context = context
-        self.parent = parent
+        self.trace_id = trace_id
+        self.span_id = span_id
+        self.flags = flags
+        self.state = state
+        self.above = above
         self.kind = kind
         self.operation = start.operation
         self._start: Start | None = start
-        self.start_time = time.time_ns() if start_time is None else start_time
+        self.start_time = time.time_ns()
+
+    @cached_property
+    def context(self) -> SpanContext:
+        """The span's ids, as OpenTelemetry has them."""
+        return SpanContext(self.trace_id, self.span_id, False, _FLAGS[self.flags], self.state)
+
+    @cached_property
+    def parent(self) -> SpanContext | None:
+        """The ids of the span above."""
+        if isinstance(self.above, OwnSpan):
+            self.above = self.above.context
+        return self.above
+
+    @property
+    def is_outermost(self) -> bool:
+        """Whether there is none above it in this process."""
+        above = self.above
+        return above is None or (type(above) is SpanContext and above.is_remote)
 
     @cached_property
     def name(self) -> str:
@@ -230,6 +241,7 @@ class OwnSpan(Span):
     def _work_out(self) -> None:
         """Ask what was said from the start, and let go of what that takes: a context may outlive the call."""
         if (start := self._start) is not None:
+            _ = self.parent
             vars(self).setdefault("name", start.name())
             vars(self).setdefault("attributes", start.attributes() | (self._said or {}))
             self._start = None

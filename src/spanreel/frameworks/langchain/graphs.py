@@ -14,11 +14,11 @@ from spanreel.point import Framework, Kind, Outcome, Point, ReadFrom, RunRequest
 def read_run(graph: Any, arguments: Mapping[str, Any]) -> RunRequest:
     """The graph and its input; the conversation is the thread of its checkpoints."""
     asked = arguments["input"]
-    configs = (arguments.get("config"), getattr(graph, "config", None))
-    said = [config.get("configurable") or {} for config in configs if config]
-    thread, user = (
-        next((one[key] for one in said if one.get(key) is not None), None) for key in ("thread_id", "user_id")
-    )
+    thread = user = None
+    for config in (arguments.get("config"), getattr(graph, "config", None)):
+        said = (config or {}).get("configurable") or {}
+        thread = said.get("thread_id") if thread is None else thread
+        user = said.get("user_id") if user is None else user
     return RunRequest(
         # A function that is a graph (`entrypoint`) is its one node, by its name.
         agent=Agent(name=next(iter(graph.nodes)) if len(graph.nodes) == 1 else graph.name),
