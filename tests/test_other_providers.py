@@ -249,3 +249,57 @@ def test_a_failure_is_recorded_with_what_the_provider_said_of_it(agent: str) -> 
     assert attribute(span, "error.type")
     assert attribute(span, "gen_ai.request.model") == MODELS[agent]
     assert "too many tools" in json.dumps(dict(span.attributes or {}), default=str)
+
+
+def _generate(root: str) -> Any:
+    with ollama.Client(host=root) as client:
+        return client.generate(model="m", prompt="Count.", system="Be brief.").response
+
+
+def _generate_stream(root: str) -> Any:
+    with ollama.Client(host=root) as client:
+        return [part.response for part in client.generate(model="m", prompt="Count.", stream=True)]
+
+
+def _embed(root: str) -> Any:
+    with ollama.Client(host=root) as client:
+        return [list(vector) for vector in client.embed(model="m", input=["one", "two"], dimensions=8).embeddings]
+
+
+def _embed_gemini(root: str) -> Any:
+    client: Any = genai.Client(api_key="k", http_options=genai.types.HttpOptions(base_url=root))
+    config = genai.types.EmbedContentConfig(output_dimensionality=8)
+    return [
+        one.values for one in client.models.embed_content(model="m", contents=["one", "two"], config=config).embeddings
+    ]
+
+
+OTHERS: dict[str, tuple[Callable[[str], Any], Any]] = {
+    "ollama_generate": (_generate, testing.text("one two three")),
+    "ollama_generate-stream": (_generate_stream, testing.text("one two three")),
+    "ollama_embeddings": (_embed, testing.embeddings),
+    "gemini_embeddings": (_embed_gemini, testing.embeddings),
+}
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_calls_beside_the_chat_are_recorded_and_answered_again(kind: str, tmp_path: Path) -> None:
+    ask, step = OTHERS[kind]
+    file = tmp_path / "traces.jsonl"
+    with testing.ScriptedProvider([step] * 2) as provider:
+        root = provider.base_url.removesuffix("/v1")
+        plain = ask(root)
+        spanreel.instrument(settings=spanreel.read_settings({"SPANREEL_FILE": str(file), "SPANREEL_LOG": "off"}))
+        try:
+            said = ask(root)
+            assert spanreel.flush()
+        finally:
+            spanreel.uninstrument()
+    assert said == plain
+    (session,) = convert_files([str(file)]).sessions
+    (call,) = session.runs[0].model_calls()
+    assert (call.protocol, call.model) == (kind.partition("-")[0], "m")
+    with replay(session, check=False) as played:
+        assert ask("http://127.0.0.1:9") == said
+    assert played.report is not None
+    assert played.report.verdict is Verdict.PASS, (played.report.reasons, played.report.notes)

@@ -16,6 +16,9 @@ import pydantic_core
 from spanreel.model import Answer, Operation, Request
 from spanreel.point import ModelProtocol
 from spanreel.protocols import anthropic, cohere, gemini, ollama, openai_chat, openai_embeddings, openai_responses
+from spanreel.protocols.gemini import embeddings as gemini_embeddings
+from spanreel.protocols.ollama import embeddings as ollama_embeddings
+from spanreel.protocols.ollama import generate as ollama_generate
 from spanreel.protocols.providers import provider_of
 
 __all__ = ["PROTOCOLS", "as_asked", "is_exchange", "peek_model", "protocol_named", "provider_of", "recognise"]
@@ -26,7 +29,18 @@ def _table(*protocols: ModelProtocol) -> tuple[ModelProtocol, ...]:
     return protocols
 
 
-PROTOCOLS: Final = _table(openai_chat, openai_responses, openai_embeddings, anthropic, gemini, ollama, cohere)
+PROTOCOLS: Final = _table(
+    openai_chat,
+    openai_responses,
+    openai_embeddings,
+    anthropic,
+    gemini,
+    gemini_embeddings,
+    ollama,
+    ollama_generate,
+    ollama_embeddings,
+    cohere,
+)
 
 _ENDS: Final = tuple(
     (end, (protocol, operation)) for protocol in PROTOCOLS for end, operation in protocol.PATHS.items()
@@ -39,12 +53,12 @@ _NAMES: Final = {protocol.NAME: protocol for protocol in PROTOCOLS}
 
 _NEEDED: Final = {
     Operation.CHAT: (b'"messages"', b'"input"', b'"prompt"', b'"contents"'),
-    Operation.EMBEDDINGS: (b'"input"',),
+    Operation.EMBEDDINGS: (b'"input"', b'"content"'),
     Operation.MODERATION: (b'"input"',),
 }
 
-_AT_HOME: Final = (ollama, cohere)
-"""At the paths of these many a web application has its own chat, which names no model."""
+_AT_HOME: Final = (ollama, ollama_generate, ollama_embeddings, cohere)
+"""At the paths of these many a web application has something of its own, which names no model."""
 
 _MODEL_KEY = b'"model"'
 _MODEL = re.compile(rb'"model"\s*:\s*("(?:[^"\\]|\\.)*")')
@@ -82,7 +96,12 @@ def is_exchange(operation: Operation, body: bytes, protocol: ModelProtocol | Non
     """Whether a body can be a model request of this operation, at a glance: not every POST to ``/responses`` is one."""
     if protocol in _AT_HOME and b'"model"' not in body:
         return False
-    return body.lstrip()[:1] == b"{" and any(name in body for name in _NEEDED.get(operation, ()))
+    if not body.startswith(b"{") and body.lstrip()[:1] != b"{":
+        return False
+    for name in _NEEDED.get(operation, ()):  # noqa: SIM110 - `any` costs a generator, at every call
+        if name in body:
+            return True
+    return False
 
 
 def as_asked(protocol: ModelProtocol, request: Request, answer: Answer) -> Answer:
