@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from spanreel.binary import decodable
 from spanreel.model import Dumped, Json, Message
+from spanreel.unaltered import Unaltered, contents_of
 
 VOLATILE = ("timestamp", "run_id", "conversation_id")
 """What a history says of the process that made it, and no model is told."""
@@ -63,12 +64,26 @@ def dump_history(history: Sequence[Any]) -> Dumped:
     """A history without what changes from process to process; what cannot be written goes by its repr."""
     from pydantic_ai.messages import ModelMessagesTypeAdapter
 
-    dumped: list[dict[str, Any]] = ModelMessagesTypeAdapter.dump_python(list(history), mode="json", fallback=repr)
-    for message in dumped:
-        for one in (message, *message["parts"]):
-            for name in VOLATILE:
-                one.pop(name, None)
+    dumped = [_DUMPED.get(message) for message in history]
+    new = [(place, message) for place, message in enumerate(history) if dumped[place] is None]
+    if new:
+        contents = [contents_of(message) for _, message in new]
+        written = ModelMessagesTypeAdapter.dump_python([message for _, message in new], mode="json", fallback=repr)
+        for (place, message), content, one in zip(new, contents, written, strict=True):
+            dumped[place] = _without_volatile(one)
+            _DUMPED.put(message, content, one)
     return Dumped(dumped)
+
+
+_DUMPED: Final = Unaltered()
+"""Messages that were written before; a run is given all of its conversation each time."""
+
+
+def _without_volatile(message: dict[str, Any]) -> dict[str, Any]:
+    for one in (message, *message["parts"]):
+        for name in VOLATILE:
+            one.pop(name, None)
+    return message
 
 
 def load_history(recorded: Json) -> list[Any]:
