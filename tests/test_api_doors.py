@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import re
+import sqlite3
 from collections.abc import AsyncIterator, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +23,7 @@ from spanreel_collector.api import Serving, create_app, reports
 from spanreel_collector.api.doors import HEADERS, behind_doors
 from spanreel_collector.api.events import Events
 from spanreel_collector.rates import Rates
-from spanreel_collector.stores.records import Filter
+from spanreel_collector.stores.records import Derived, Filter, Made, Summary
 from spanreel_collector.stores.store import Store
 
 SCOPES = {"reader": {Scope.READ}, "eraser": {Scope.ERASE}, "sender": {Scope.INGEST}, "operator": {Scope.OPERATE}}
@@ -166,6 +169,31 @@ async def test_reports_are_taken_of_the_session_that_they_are_of(store: Store) -
         assert (
             await asking.post("/api/v1/sessions/none/reports", json={**report, "session": "none"})
         ).status_code == 404
+
+
+async def test_lists_tell_whatever_summaries_hold_and_of_any_release(store: Store, tmp_path: Path) -> None:
+    plain = Summary("plain", 1, 5, "trace", "k", "recorded", "ok", started=1_500_000_000, ended=-(2**70))
+    odd = replace(plain, id="odd", key="a\0b\ud800c", agents=("\ud800",), cost=float("inf"), started=2**70)
+    for one in (plain, odd, replace(plain, id="older"), replace(plain, id="newer")):
+        trace = one.id.encode().ljust(16)
+        store.save(Derived("default", {trace: 0}, {}, (Made(one, b"{}", "", frozenset({trace})),), frozenset(), "1"))
+    with closing(sqlite3.connect(tmp_path / "store.db")) as file, file:
+        for name in ("older", "newer"):
+            ((kept,),) = file.execute("SELECT summary FROM session WHERE id = ?", (name,)).fetchall()
+            said = {**json.loads(kept), "future": 1}
+            if name == "older":
+                del said["users"], said["future"]
+            file.execute("UPDATE session SET summary = ? WHERE id = ?", (json.dumps(said).encode(), name))
+    async with client(store) as reader:
+        asked = {"Authorization": f"Bearer {TEXTS['reader']}"}
+        listed = (await reader.get("/api/v1/sessions", headers=asked)).json()["sessions"]
+        assert {one["id"] for one in listed} == {"plain", "odd", "older", "newer"}
+        for one in listed:
+            alone = (await reader.get(f"/api/v1/sessions/{one['id']}/summary", headers=asked)).json()
+            assert one == alone
+            assert (one["ended"], one["users"]) == ("0001-01-01T00:00:00Z", [])
+        starts = {one["id"]: one["started"] for one in listed}
+        assert (starts["plain"], starts["odd"]) == ("1970-01-01T00:00:01.5Z", "9999-12-31T23:59:59Z")
 
 
 async def test_whoever_listens_and_goes_leaves_nothing_behind() -> None:

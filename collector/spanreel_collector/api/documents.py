@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import operator
 from typing import Any
 
 from pydantic import BaseModel, Field
+from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from spanreel.model import Json
 from spanreel_collector.access import Scope
 from spanreel_collector.api.moments import write_moment
 from spanreel_collector.stores import records
+from spanreel_collector.stores.rows import read_json, read_summary
 
 
 class SessionSummary(BaseModel):
@@ -43,21 +47,36 @@ class SessionSummary(BaseModel):
     baseline: str | None = None
     opening: str = ""
 
-    @classmethod
-    def of(cls, summary: records.Summary) -> SessionSummary:
-        """A store's summary."""
-        return cls(**tell_summary(summary))
-
 
 def tell_summary(summary: records.Summary) -> dict[str, Any]:
     """What a SessionSummary says, as it is without being validated, which takes twice as long as all else of a list."""
-    said = {name: getattr(summary, name) for name in _SAID}
+    return _with_moments(dict(zip(_SAID, _values(summary), strict=True)))
+
+
+def tell_kept(kept: bytes) -> dict[str, Any]:
+    """The same of a summary as a store keeps it."""
+    said = read_json(kept)
+    # In the order of this release, and nothing of another.
+    return _with_moments(said) if tuple(said) == _SAID else tell_summary(read_summary(kept))
+
+
+def _with_moments(said: dict[str, Any]) -> dict[str, Any]:
     for name in ("at", "started", "ended"):
         said[name] = write_moment(said[name])
     return said
 
 
 _SAID = tuple(field.name for field in dataclasses.fields(records.Summary))
+_values = operator.attrgetter(*_SAID)
+
+
+def write_json(value: Any) -> bytes:
+    """An answer as JSON that everybody reads: what somebody's span holds may be half a surrogate pair, or infinite."""
+    try:
+        return to_json(value, inf_nan_mode="null")
+    except PydanticSerializationError:
+        whole = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+        return to_json(from_json(whole), inf_nan_mode="null")
 
 
 class SessionPage(BaseModel):

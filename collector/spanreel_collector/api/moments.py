@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from spanreel_collector.sources.times import nanoseconds
 
@@ -16,12 +17,17 @@ def write_moment(moment: int | None) -> str | None:
     if moment is None:
         return None
     seconds, rest = divmod(moment, _SECOND)
+    second, reached = _write_second(seconds)
+    return f"{second}.{rest:09d}".rstrip("0") + "Z" if rest and reached else f"{second}Z"
+
+
+@lru_cache(maxsize=4096)
+def _write_second(seconds: int) -> tuple[str, bool]:
+    """A second, of which a list has many twice, and whether the calendar reaches it."""
     try:
-        day = datetime.fromtimestamp(seconds, UTC)
+        return datetime.fromtimestamp(seconds, UTC).isoformat()[:19], True
     except (ValueError, OverflowError, OSError):
-        return "9999-12-31T23:59:59Z" if seconds > 0 else "0001-01-01T00:00:00Z"
-    fraction = f".{rest:09d}".rstrip("0") if rest else ""
-    return f"{day.isoformat()[:19]}{fraction}Z"
+        return ("9999-12-31T23:59:59" if seconds > 0 else "0001-01-01T00:00:00"), False
 
 
 def read_moment(text: str) -> int:

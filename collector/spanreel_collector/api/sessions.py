@@ -8,7 +8,6 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from fastapi.responses import Response
 from pydantic import BaseModel
-from pydantic_core import to_json
 
 from spanreel.session import Session, read_session
 from spanreel_collector import house
@@ -23,7 +22,9 @@ from spanreel_collector.api.documents import (
     Revision,
     SessionPage,
     SessionSummary,
+    tell_kept,
     tell_summary,
+    write_json,
 )
 from spanreel_collector.api.moments import read_moment, write_moment
 from spanreel_collector.api.problems import Problem, no_session
@@ -86,12 +87,12 @@ def _moment(name: str, text: str | None) -> int | None:
 def list_sessions(asked: Annotated[Asked, Query()], store: InStore, tenant: Tenant) -> Response:
     """The sessions that fit all that is asked, greatest first; the cursor leads to the next page."""
     try:
-        page = store.find(tenant, asked.filter(), asked.order, asked.limit, asked.cursor)
+        page = store.find_kept(tenant, asked.filter(), asked.order, asked.limit, asked.cursor)
     except ValueError as error:
         advice = "leave it out, to begin with the first page"
         raise Problem(400, f"the cursor is none of this list: {error}", advice, "query.cursor") from error
-    said = {"sessions": [tell_summary(one) for one in page.sessions], "cursor": page.cursor}
-    return Response(to_json(said), media_type="application/json")
+    said = {"sessions": [tell_kept(one) for one in page.summaries], "cursor": page.cursor}
+    return Response(write_json(said), media_type="application/json")
 
 
 @router.get("/facets")
@@ -107,10 +108,11 @@ def get_session(session: str, store: InStore, tenant: Tenant, revision: int | No
     return Response(document, media_type="application/json")
 
 
-@router.get("/sessions/{session}/summary")
-def get_summary(session: str, store: InStore, tenant: Tenant) -> SessionSummary:
+@router.get("/sessions/{session}/summary", response_model=SessionSummary)
+def get_summary(session: str, store: InStore, tenant: Tenant) -> Response:
     """The session as lists show it."""
-    return SessionSummary.of(_found(store, tenant, session)[0])
+    said = tell_summary(_found(store, tenant, session)[0])
+    return Response(write_json(said), media_type="application/json")
 
 
 @router.get("/sessions/{session}/revisions")

@@ -17,6 +17,7 @@ from spanreel_collector.stores.records import (
     Derived,
     Entry,
     Filter,
+    KeptPage,
     Order,
     Page,
     Pending,
@@ -141,6 +142,13 @@ class DatabaseStore:
     def find(
         self, tenant: str, wanted: Filter, order: Order = "started", limit: int = 50, cursor: str | None = None
     ) -> Page:
+        """See `Store`."""
+        found = self.find_kept(tenant, wanted, order, limit, cursor)
+        return Page(tuple(map(read_summary, found.summaries)), found.cursor)
+
+    def find_kept(
+        self, tenant: str, wanted: Filter, order: Order = "started", limit: int = 50, cursor: str | None = None
+    ) -> KeptPage:
         """See `Store`."""
         with self.engine.reading() as rows:
             return find_page(rows, self.engine, tenant, wanted, Asked(order, limit, cursor))

@@ -18,8 +18,8 @@ from spanreel_collector.stores.finding import (
     find_sql,
     write_cursor,
 )
-from spanreel_collector.stores.records import Filter, Order, Page, Segment
-from spanreel_collector.stores.rows import Rows, chunks, places, read_summary, unpack_items
+from spanreel_collector.stores.records import Filter, KeptPage, Order, Segment
+from spanreel_collector.stores.rows import Rows, chunks, places, unpack_items
 from spanreel_collector.stores.words import split_words
 
 _AT_ONCE: Final = 4_000_000
@@ -35,7 +35,7 @@ class Asked:
     cursor: str | None
 
 
-def find_page(rows: Rows, engine: Engine, tenant: str, wanted: Filter, asked: Asked) -> Page:
+def find_page(rows: Rows, engine: Engine, tenant: str, wanted: Filter, asked: Asked) -> KeptPage:
     """A page of the sessions that fit.
 
     Raises:
@@ -43,7 +43,7 @@ def find_page(rows: Rows, engine: Engine, tenant: str, wanted: Filter, asked: As
     """
     words = split_words(wanted.text or "")
     if wanted.text and not words and not wanted.text.isspace():
-        return Page((), None)
+        return KeptPage((), None)
     conditions = Conditions(tenant, engine.sign)
     counts = {facet: _facet_count(rows, tenant, facet) for facet in asked_facets(wanted)}
     add_facets(conditions, counts, RARE)
@@ -55,8 +55,8 @@ def find_page(rows: Rows, engine: Engine, tenant: str, wanted: Filter, asked: As
     found = rows.all(*find_sql(conditions, asked.order, most, asked.cursor))
     shown = found[:most]
     more = len(found) > len(shown)
-    sessions = tuple(read_summary(summary) for summary, _, _ in shown)
-    return Page(sessions, write_cursor(asked.order, *shown[-1][1:]) if more else None)
+    summaries = tuple([summary for summary, _, _ in shown])
+    return KeptPage(summaries, write_cursor(asked.order, *shown[-1][1:]) if more else None)
 
 
 def _few(rows: Rows, tenant: str, condition: str, values: Sequence[Any]) -> bool:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any, Literal
+
+from spanreel.frozen import dataclass
 
 Signal = Literal["traces", "logs"]
 
@@ -195,6 +197,14 @@ class Page:
     """Some sessions, in order, and the cursor of the next page (None at the end)."""
 
     sessions: tuple[Summary, ...]
+    cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class KeptPage:
+    """The same, each session as its summary is kept: JSON of a `Summary`, perhaps of another release's."""
+
+    summaries: tuple[bytes, ...]
     cursor: str | None
 
 

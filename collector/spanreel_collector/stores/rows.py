@@ -120,15 +120,20 @@ def write_summary(summary: Summary) -> bytes:
 
 def read_summary(data: bytes) -> Summary:
     """The summary again; what another release wrote more of is left out."""
-    try:
-        value = from_json(data)
-    except ValueError:  # half a surrogate pair, which only the slower one reads
-        value = json.loads(data)
+    value = read_json(data)
     if not value.keys() <= _KNOWN:
         value = {name: value[name] for name in _FIELDS if name in value}
     for name in _LISTS:
         value[name] = tuple(value.get(name, ()))
     return Summary(**value)
+
+
+def read_json(data: bytes) -> Any:
+    """What is kept as JSON."""
+    try:
+        return from_json(data)
+    except ValueError:  # half a surrogate pair, which only the slower one reads
+        return json.loads(data)
 
 
 def facets_of(summary: Summary) -> frozenset[tuple[str, str]]:

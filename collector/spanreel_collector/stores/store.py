@@ -13,6 +13,7 @@ from spanreel_collector.stores.records import (
     Derived,
     Entry,
     Filter,
+    KeptPage,
     Order,
     Page,
     Pending,
@@ -111,6 +112,12 @@ class Store(Protocol):
         Raises:
             ValueError: the cursor is none of ours.
         """
+        ...
+
+    def find_kept(
+        self, tenant: str, wanted: Filter, order: Order = "started", limit: int = 50, cursor: str | None = None
+    ) -> KeptPage:
+        """As `find`, for those who pass summaries on: to read them takes longer than to find them."""
         ...
 
     def facets(self, tenant: str) -> Mapping[str, tuple[tuple[str, int], ...]]:
