@@ -428,3 +428,28 @@ def test_a_clients_call_in_a_trace_of_its_own_is_known_by_its_counts() -> None:
     (one,) = converted(request(*outer, scope="demo"), request(inner, scope="com.anthropic.sdk.python")).sessions
     (call,) = only_run(one).model_calls()
     assert (call.response_id, len(call.output)) == ("r1", 1)
+
+
+def test_a_call_around_one_of_its_own_writers_that_cost_the_same_is_that_call() -> None:
+    thought = {
+        "role": "assistant",
+        "parts": [{"type": "reasoning", "content": "Hm."}, {"type": "text", "content": "Ho"}],
+    }
+    flat = {"role": "assistant", "parts": [{"type": "text", "content": "Hm."}, {"type": "text", "content": "Ho"}]}
+    counts = {names.USAGE_INPUT_TOKENS: 90, names.USAGE_OUTPUT_TOKENS: 9}
+    inner = {**counts, names.USAGE_OUTPUT_TOKENS: 13, names.USAGE_REASONING_TOKENS: 4}
+    one = session(
+        chat(1, [HI], thought, None, seconds=3, also=counts), chat(2, [HI], flat, 1, also=inner), scope="demo"
+    )
+    assert len(list(only_run(one).model_calls())) == 1
+
+
+def test_a_run_that_handed_over_came_to_what_the_other_answered() -> None:
+    spans = [
+        agent(1, "clerk", None, seconds=60),
+        chat(2, [HI], asks(called("transfer_to_cook", {}, "t1")), 1, seconds=50),
+        agent(3, "cook", 2, start=4, seconds=9),
+        chat(4, [HI], said("assistant", "Ho"), 3, start=5),
+    ]
+    one = session(*spans, scope="demo")
+    assert [one.messages[run.output[0]].parts[0]["content"] for run in one.runs] == ["Ho", "Ho"]

@@ -18,8 +18,8 @@ def fold_second_views(trace: Trace) -> Trace:
     """Two spans of one model call, one inside the other, become one: the fuller, with what only the other says.
 
     One call it is where ours says so, where the response ids are equal, where one has content and the other none, or
-    where the one inside is alone there and one of the two has no answer. A span around several calls that says what the
-    last of them said stands for none: it only groups.
+    where the one inside is alone there and one of the two has no answer, or both cost the same. A span around several
+    calls that says what the last of them said stands for none: it only groups.
     """
     forest = Forest(trace)
     current = dict(forest.by_id)
@@ -30,8 +30,7 @@ def fold_second_views(trace: Trace) -> Trace:
         outer, inner = current[_survivor(outer_then.id, gone)], current[_survivor(placed.id, gone)]
         if outer.id == inner.id or not isinstance(outer.record, ModelRecord):
             continue
-        alone = around[outer.id] == 1
-        if not _one_call(outer, inner) and not (alone and (_is_unanswered(inner) or _asks_as(outer, inner))):
+        if not _one_call(outer, inner) and not (around[outer.id] == 1 and _is_one_told_otherwise(outer, inner)):
             continue
         if around[outer.id] > 1 and response_id(outer.record) is not None and not is_ours(outer):
             current[inner.id] = replace(inner, record=fill_model(inner.record, outer.record))
@@ -180,6 +179,24 @@ def _survivor(identity: str, gone: dict[str, str]) -> str:
 
 def _model_around(forest: Forest, placed: Placed) -> Placed | None:
     return forest.model_above(placed) if isinstance(placed.record, ModelRecord) else None
+
+
+def _is_one_told_otherwise(outer: Placed, inner: Placed) -> bool:
+    """Whether a call and the only one inside it are one, though they do not tell the same."""
+    return _is_unanswered(inner) or _asks_as(outer, inner) or _costs_as(outer, inner)
+
+
+def _costs_as(outer: Placed, inner: Placed) -> bool:
+    """Whether two calls of one writer came to the same counts, as ADK has it: thoughts are told by one of them only."""
+    first = outer.record.answer if isinstance(outer.record, ModelRecord) else None
+    second = inner.record.answer if isinstance(inner.record, ModelRecord) else None
+    if not first or not second or not first.usage or not second.usage or outer.span.origin != inner.span.origin:
+        return False
+    asked, came = first.usage.input_tokens, first.usage.output_tokens
+    if not asked or not came or second.usage.output_tokens is None:
+        return False
+    thought = first.usage.reasoning_tokens or second.usage.reasoning_tokens or 0
+    return asked == second.usage.input_tokens and abs(came - second.usage.output_tokens) in (0, thought)
 
 
 def _asks_as(outer: Placed, inner: Placed) -> bool:

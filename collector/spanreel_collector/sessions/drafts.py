@@ -138,3 +138,21 @@ def _above(root: Draft, forest: Forest) -> Iterator[Placed]:
     while current is not None:
         yield current
         current = forest.by_id.get(current.parent or "")
+
+
+def opens_turn(placed: Placed) -> bool:
+    """Whether this is a model call of the loop, and not one beside it."""
+    return isinstance(placed.record, ModelRecord) and placed.record.request.operation.opens_turn
+
+
+def turn_index(draft: Draft, placed: Placed) -> int | None:
+    """The turn that was recorded with a call, or with what stands around it."""
+    index = getattr(placed.record, "turn_index", None)
+    return index if isinstance(index, int) else draft.turns.get(placed.id)
+
+
+def cause(draft: Draft, placed: Placed) -> tuple[int, int]:
+    """By turn and place in the answer where those are known; the sort is stable, so else by start or arrival."""
+    index = turn_index(draft, placed)
+    position = getattr(placed.record, "position", None)
+    return (index if index is not None else -1), (position if isinstance(position, int) else -1)

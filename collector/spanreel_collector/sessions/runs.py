@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Literal
 
-from spanreel.model import Fidelity, Message, ModelRecord, Status, ToolKind, ToolRecord
+from spanreel.model import ModelRecord, Status, ToolKind, ToolRecord
 from spanreel.session import AgentInfo, Draws, Entrypoint, ErrorInfo, ModelCall, Parent, Run, ToolCall, Turn
 from spanreel_collector import json_text
 from spanreel_collector.sessions.calls import (
@@ -17,7 +17,8 @@ from spanreel_collector.sessions.calls import (
     write_model_call,
     write_tool_call,
 )
-from spanreel_collector.sessions.drafts import Draft
+from spanreel_collector.sessions.drafts import Draft, cause, opens_turn, turn_index
+from spanreel_collector.sessions.ends import write_ends
 from spanreel_collector.sessions.requests import (
     MISSING,
     Asked,
@@ -58,7 +59,7 @@ class _Turns:
 
     def open(self, placed: Placed, call: ModelCall) -> None:
         """Open a turn: the recorded one, or the next; two model calls are never in one turn."""
-        index = _turn_index(self.draft, placed)
+        index = turn_index(self.draft, placed)
         if index is None or index in self.turns:
             index = max(self.turns, default=-1) + 1
         self.of_model[placed.id] = index
@@ -71,9 +72,9 @@ class _Turns:
 
 def write_run(draft: Draft, place: Place, tables: Tables, runs_of_tools: dict[str, str]) -> Run:
     """The run of the document. ``runs_of_tools`` gives for a tool call's span the run that was made in it."""
-    ordered = sorted(draft.models, key=lambda placed: _cause(draft, placed))
-    models = [placed for placed in ordered if _opens_turn(placed)]
-    tools = sorted(draft.tools, key=lambda placed: _cause(draft, placed))
+    ordered = sorted(draft.models, key=lambda placed: cause(draft, placed))
+    models = [placed for placed in ordered if opens_turn(placed)]
+    tools = sorted(draft.tools, key=lambda placed: cause(draft, placed))
     turns = _Turns(draft, models)
     for placed in models:
         turns.open(placed, write_model_call(placed, tables))
@@ -105,33 +106,17 @@ def write_run(draft: Draft, place: Place, tables: Tables, runs_of_tools: dict[st
         started_at=timestamp(draft.started[0]),
         ended_at=None if status is Status.UNFINISHED else timestamp(draft.ended),
         turns=turns.in_order(),
-        side_calls=[write_model_call(placed, tables) for placed in ordered if not _opens_turn(placed)],
+        side_calls=[write_model_call(placed, tables) for placed in ordered if not opens_turn(placed)],
         loose_tool_calls=loose,
         order=_order(draft, models, tools),
     )
-    _write_ends(run, draft, models, tables)
+    write_ends(run, draft, models, tables)
     return run
-
-
-def _opens_turn(placed: Placed) -> bool:
-    return isinstance(placed.record, ModelRecord) and placed.record.request.operation.opens_turn
-
-
-def _turn_index(draft: Draft, placed: Placed) -> int | None:
-    index = getattr(placed.record, "turn_index", None)
-    return index if isinstance(index, int) else draft.turns.get(placed.id)
-
-
-def _cause(draft: Draft, placed: Placed) -> tuple[int, int]:
-    """By turn and place in the answer where those are known; the sort is stable, so else by start or arrival."""
-    index = _turn_index(draft, placed)
-    position = getattr(placed.record, "position", None)
-    return (index if index is not None else -1), (position if isinstance(position, int) else -1)
 
 
 def _order(draft: Draft, models: list[Placed], tools: list[Placed]) -> Literal["cause", "start", "arrival"]:
     calls = [*models, *tools]
-    if calls and all(_turn_index(draft, placed) is not None for placed in calls):
+    if calls and all(turn_index(draft, placed) is not None for placed in calls):
         return "cause"
     return "start" if all(placed.span.start for placed in calls) else "arrival"
 
@@ -184,7 +169,7 @@ def _turn_of_tool(turns: _Turns, placed: Placed, request: Asked | None) -> int |
 
     A run without model calls has one turn that holds all its tool calls.
     """
-    recorded = _turn_index(turns.draft, placed)
+    recorded = turn_index(turns.draft, placed)
     if recorded is not None:
         return recorded
     if request is not None:
@@ -228,55 +213,6 @@ def _recover_tool_calls(turns: _Turns, asked: list[Asked], taken: set[Asked]) ->
 
 def _position(call: ToolCall) -> int:
     return call.requested_by.position if call.requested_by else -1
-
-
-# -- input and output ------------------------------------------------------------------------------------------------
-
-
-def _write_ends(run: Run, draft: Draft, models: list[Placed], tables: Tables) -> None:
-    """The run's input and output, as its span says them; else as its first request and last answer show them."""
-    record = draft.record
-    given = {"input": list(record.input), "output": list(record.output)} if record else {"input": [], "output": []}
-    shown = {"input": _shown_input(models or _handed(draft, 0)), "output": _shown_output(models or _handed(draft, -1))}
-    fidelity = dict(record.fidelity) if record else {}
-    for field_name in ("input", "output"):
-        absent = fidelity.get(field_name) in (Fidelity.ABSENT, None)
-        if not given[field_name] and absent and shown[field_name]:
-            given[field_name], fidelity[field_name] = shown[field_name], Fidelity.RECONSTRUCTED
-    run.input, run.output = tables.add_messages(given["input"]), tables.add_messages(given["output"])
-    run.fidelity = fidelity
-
-
-def _handed(draft: Draft, which: int) -> list[Placed]:
-    """Of a run without model calls that handed over to others (a workflow), those of the first or the last of these."""
-    while not draft.models:
-        others = [child for child in draft.children if child.tool is None]
-        if not others:
-            return []
-        draft = others[which]
-    return [placed for placed in sorted(draft.models, key=lambda one: _cause(draft, one)) if _opens_turn(placed)]
-
-
-def _shown_input(models: list[Placed]) -> list[Message]:
-    """The first request's messages since the model's last word to the user, without the system's."""
-    record = models[0].record if models else None
-    found: list[Message] = []
-    for message in record.request.messages if isinstance(record, ModelRecord) else ():
-        parts = message.get("parts")
-        asks = any(part.get("type") == "tool_call" for part in parts if isinstance(part, dict)) if parts else False
-        if message.get("role") == "assistant" and not asks:
-            found = []
-        elif message.get("role") != "system":
-            found.append(message)
-    return found
-
-
-def _shown_output(models: list[Placed]) -> list[Message]:
-    """The last answer, where it asks for no tool."""
-    record = models[-1].record if models else None
-    if not isinstance(record, ModelRecord) or record.answer is None or read_requests(models[-1:]):
-        return []
-    return [message for message in record.answer.messages if message.get("parts")]
 
 
 def child_places(draft: Draft, place: Place) -> list[tuple[Draft, str]]:
