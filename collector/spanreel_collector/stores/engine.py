@@ -46,8 +46,11 @@ class Engine(Database, Movable, Protocol):
         """See that nothing is left on the disk of what was erased."""
         ...
 
-    def size(self, rows: Rows) -> tuple[int, int, Mapping[str, int]]:
-        """Bytes in use, bytes taken, bytes of each table."""
+    live_sql: str
+    """The bytes of a row of ``trace`` and all that came of it, as SQL."""
+
+    def size(self, rows: Rows, traces: int) -> tuple[int, int, Mapping[str, int]]:
+        """Bytes in use, bytes taken, bytes of each table; ``traces`` are those of all traces, by ``live_sql``."""
         ...
 
     def upkeep(self) -> None:

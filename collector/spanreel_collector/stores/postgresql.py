@@ -52,6 +52,7 @@ class PostgresqlEngine:
 
     sign = ""
     skip_claimed = "FOR UPDATE SKIP LOCKED"
+    live_sql = f"bytes + items * CASE WHEN items > {FEW} THEN {_ITEM_ROW} ELSE {_ITEM} END + {_ROW}"
     words_sql = "array_to_string(tsvector_to_array(words), ' ')"
 
     def __init__(self, url: str) -> None:
@@ -276,18 +277,17 @@ class PostgresqlEngine:
         """See `Engine`. Rows that were removed stay in their pages until these are cleaned."""
         self._vacuum("VACUUM", wait=True)
 
-    def size(self, rows: Rows) -> tuple[int, int, Mapping[str, int]]:
+    def size(self, rows: Rows, traces: int) -> tuple[int, int, Mapping[str, int]]:
         """See `Engine`. Bytes in use are reckoned: what tables take does not fall when rows are removed."""
         sql = "SELECT relname, pg_total_relation_size(oid) FROM pg_class WHERE relkind = 'r' AND relnamespace = "
         tables = {name: int(size) for name, size in rows.all(f"{sql}'{SCHEMA}'::regnamespace")}
         ((live,),) = rows.all(
-            "SELECT (SELECT COALESCE(SUM(bytes + items * CASE WHEN items > ? THEN ? ELSE ? END + ?), 0) FROM trace) "
-            "+ (SELECT COALESCE(SUM(OCTET_LENGTH(document) + ?), 0) FROM revision) "
+            "SELECT (SELECT COALESCE(SUM(OCTET_LENGTH(document) + ?), 0) FROM revision) "
             "+ (SELECT COALESCE(SUM(OCTET_LENGTH(document) + ?), 0) FROM report) "
             "+ (SELECT COALESCE(SUM(OCTET_LENGTH(summary) + COALESCE(PG_COLUMN_SIZE(words), 0) + ?), 0) FROM session)",
-            (FEW, _ITEM_ROW, _ITEM, _ROW, _ROW, _ROW, _ROW),
+            (_ROW, _ROW, _ROW),
         )
-        return int(live), sum(tables.values()), tables
+        return traces + int(live), sum(tables.values()), tables
 
     def upkeep(self) -> None:
         """See `Store`. One replica at a time: for another there would be nothing left to do."""

@@ -48,6 +48,7 @@ class SqliteEngine:
 
     sign = "+"
     skip_claimed = ""
+    live_sql = "bytes"
     words_sql = "(SELECT words FROM session_words WHERE session_words.session = session.number)"
 
     def __init__(self, path: Path) -> None:
@@ -258,7 +259,7 @@ class SqliteEngine:
             finally:
                 self._writer.execute(f"PRAGMA busy_timeout = {int(BUSY * 1000)}")
 
-    def size(self, rows: Rows) -> tuple[int, int, Mapping[str, int]]:
+    def size(self, rows: Rows, traces: int) -> tuple[int, int, Mapping[str, int]]:
         """See `Engine`. Tables are what their large values take."""
         ((page,),), ((pages,),), ((free,),) = (
             rows.all(f"PRAGMA {name}") for name in ("page_size", "page_count", "freelist_count")
@@ -269,8 +270,7 @@ class SqliteEngine:
                 disk += Path(f"{self._path}{suffix}").stat().st_size
             except FileNotFoundError:
                 continue
-        ((segments,),) = rows.all("SELECT COALESCE(SUM(bytes), 0) FROM trace")
-        return (pages - free) * page, disk, {"segment": segments}
+        return (pages - free) * page, disk, {"segment": traces}
 
     def upkeep(self) -> None:
         """See `Store`. In steps, so that others can write between them."""
