@@ -13,7 +13,8 @@ import pytest
 
 from spanreel import playing
 from spanreel.errors import RecordedFailure, ReplayStop
-from spanreel.playing import current_player, enter, leave, rebuild_error
+from spanreel.failures import rebuild_error
+from spanreel.playing import current_player, enter, leave
 from spanreel.point import RecordedError
 
 

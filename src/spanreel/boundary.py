@@ -311,11 +311,13 @@ class Boundary:
         )
         if span.is_recording() and self.content and request is not asked:
             record = replace(record, arguments=request.arguments)
+        kept = ToolKept(record, self.content, scope, read_result)
         crossing = Crossing(
             span=span,
             context=with_scope(current, span, scope),
             hold=hold,
-            kept=ToolKept(record, self.content, scope, read_result),
+            kept=kept,
+            failing=kept.fail,
             leave=partial(leave_turn, turn) if turn is not None else None,
             category=ErrorCategory.TOOL,
             content=self.content,

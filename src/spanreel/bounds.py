@@ -24,6 +24,7 @@ _MESSAGES: Final = (names.INPUT_MESSAGES, names.OUTPUT_MESSAGES)
 _TOOL_VALUES: Final = frozenset(
     {
         *(names.TOOL_CALL_ARGUMENTS, names.TOOL_ARGUMENTS_AFTER, names.TOOL_CALL_RESULT, "tool.parameters"),
+        names.TOOL_RAISED,
         *("tool.output", "tool_arguments"),
         *("tool_response", "ai.toolCall.args", "ai.toolCall.result", "gcp.vertex.agent.tool_call_args"),
         *("gcp.vertex.agent.tool_response", "mcp.request.argument", "mcp.tool.result"),

@@ -43,6 +43,8 @@ class Crossing:
     items: list[Any] | None = None
     told: Callable[[Any, BaseException | None], None] | None = None
     noticed: Callable[[], BaseException | None] | None = None
+    failing: Callable[[BaseException], None] | None = None
+    """Hears of the exception that the call has raised."""
     begun: Callable[[Any], None] | None = None
     """Hears what a block was entered with."""
     _ended: bool = False
@@ -103,6 +105,9 @@ class Crossing:
             if read is not None:
                 self._close(read, None, read.status)
                 return
+            if self.failing is not None:
+                with quietly("keep what an exception is made of"):
+                    self.failing(error)
             found = describe_error(error, self.errors, self.category)
             cancelled = found.category is ErrorCategory.CANCELLED
             status = model.Status.CANCELLED if cancelled else model.Status.ERROR

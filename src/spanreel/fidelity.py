@@ -38,6 +38,7 @@ FIELDS: Final[Mapping[type, Mapping[str, str]]] = {
     ToolRecord: {
         "arguments": names.TOOL_CALL_ARGUMENTS,
         "arguments_after": names.TOOL_ARGUMENTS_AFTER,
+        "raised": names.TOOL_RAISED,
         "result": names.TOOL_CALL_RESULT,
         "error": names.ERROR_MESSAGE,
     },
@@ -64,6 +65,7 @@ CONTENT: Final = (
     names.OUTPUT_MESSAGES,
     names.TOOL_CALL_RESULT,
     names.TOOL_ARGUMENTS_AFTER,
+    names.TOOL_RAISED,
     names.RUN_RESULT,
     names.ERROR_MESSAGE,
     names.RESPONSE_ERROR,

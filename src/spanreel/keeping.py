@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from spanreel import json_text
 from spanreel.capture import RecordCapture
+from spanreel.failures import parts_of
 from spanreel.model import Draw, Error, Fidelity, Message, RunRecord, Status, ToolRecord
 from spanreel.point import LiveRun, ReadFrom, RunRequest, RunResult, ToolResult
 from spanreel.quiet import quietly
@@ -149,6 +150,11 @@ class ToolKept:
         self.record = replace(self.record, status=status, error=error, target=read.target, result=value)
         if self.content:
             self.record = replace(self.record, result_type=read.type, arguments_after=read.changed)
+
+    def fail(self, error: BaseException) -> None:
+        """Take what the exception is made of, before the end is told."""
+        if self.content:
+            self.record = replace(self.record, raised=parts_of(error))
 
     def _end_within(self, items: list[Any], error: Error | None, status: Status) -> None:
         """A generator has failed after it had given these items."""

@@ -289,7 +289,8 @@ class ToolRecord:
     Fidelity keys: arguments, result. A result that is None with fidelity ``absent`` was not recorded. ``parameters`` is
     the JSON Schema of the arguments, where the call's span says it, as it may say the tool's ``description``.
     ``result_type`` says what a result was before it became JSON, as `shapes` does. ``arguments_after`` are those
-    arguments that the tool has changed, as they were when it ended.
+    arguments that the tool has changed, as they were when it ended. ``raised`` are the parts of its exception, where
+    class and text do not say all (`failures`).
     """
 
     name: str
@@ -306,6 +307,7 @@ class ToolRecord:
     turn_index: int | None = None
     result_type: str | None = None
     arguments_after: Mapping[str, Json] | None = None
+    raised: Mapping[str, Json] | None = None
     status: Status = Status.OK
     error: Error | None = None
     fidelity: Mapping[str, Fidelity] = field(default_factory=dict)

@@ -14,8 +14,9 @@ from spanreel.arguments import parameters_of
 from spanreel.boundary import Boundary
 from spanreel.capture import ExchangeCapture
 from spanreel.crossing import Crossing
+from spanreel.failures import rebuild_error
 from spanreel.model import MCP_REQUESTS, Agent, Answer, Request, Status, ToolKind
-from spanreel.playing import current_player, rebuild_error
+from spanreel.playing import current_player
 from spanreel.point import (
     BrokenOff,
     Failure,

@@ -7,20 +7,14 @@ lost. What a player does is left to `spanreel.replay`.
 
 from __future__ import annotations
 
-import ast
-import builtins
 import contextlib
-import importlib
 import os
-import re
-import sys
 import threading
 from collections.abc import Iterator
 from contextvars import ContextVar
-from typing import Any, Final
 
-from spanreel.errors import RecordedFailure, ReplayStop
-from spanreel.point import Player, RecordedError
+from spanreel.errors import ReplayStop
+from spanreel.point import Player
 from spanreel.settings import REPLAY_GUARD
 
 _current: ContextVar[Player | None] = ContextVar("spanreel_player", default=None)
@@ -112,82 +106,6 @@ def read_guard() -> None:
 def denied() -> bool:
     """Whether this process is the child of a replayed one and has no replay of its own."""
     return _denied
-
-
-def rebuild_error(recorded: RecordedError) -> Exception:
-    """The exception of a recorded failure: of its own class where that is at hand, with the recorded text.
-
-    A class that is missing, or that does not let itself be made from a text, becomes a `RecordedFailure`.
-    """
-    message = recorded.message or ""
-    found = _find_class(recorded.type)
-    if found is None:
-        return RecordedFailure(recorded.type, message)
-    try:
-        for arguments in _arguments_of(found, message):
-            error = _make(found, *arguments)
-            if str(error) == message:
-                return error
-        # The text goes into the model's next request, so it has to be the recorded one to the letter.
-        names = {"__module__": found.__module__, "__qualname__": found.__qualname__}
-        told = type(found.__name__, (found,), {"__str__": lambda _: message, **names})
-        error = _make(told, message)
-        return error if str(error) == message else RecordedFailure(recorded.type, message)
-    except Exception:  # noqa: BLE001 - the class is the user's, and may do anything
-        return RecordedFailure(recorded.type, message)
-
-
-def _arguments_of(found: type[Exception], message: str) -> Iterator[tuple[Any, ...]]:
-    """What the exception may have been made of, the likeliest first."""
-    if not message:
-        yield ()
-    if issubclass(found, OSError) and (read := _ERRNO.fullmatch(message)) is not None:
-        number, text, file = read.groups()
-        yield (int(number), text) if file is None else (int(number), text, file)
-    if issubclass(found, KeyError):  # whose text is the repr of its key
-        with contextlib.suppress(ValueError, SyntaxError, MemoryError, RecursionError):
-            yield (ast.literal_eval(message),)
-    yield (message,)
-
-
-_ERRNO: Final = re.compile(r"\[Errno (\d{1,6})\] ([^\n]*?)(?:: '([^\n]*)')?")
-"""The text of an OSError: number, what it means, and the file it is about."""
-
-
-def _make(found: type[Exception], *arguments: Any) -> Exception:
-    try:
-        return found(*arguments)
-    except Exception:  # noqa: BLE001 - as above
-        error = found.__new__(found)
-        error.args = arguments
-        return error
-
-
-def _find_class(name: str) -> type[Exception] | None:
-    steps = name.split(".")
-    if len(steps) == 1:
-        return _exception(getattr(builtins, name, None))
-    for cut in range(len(steps) - 1, 0, -1):
-        module: Any = _module(".".join(steps[:cut]))
-        for step in steps[cut:]:
-            module = getattr(module, step, None)
-        if (found := _exception(module)) is not None:
-            return found
-    return None
-
-
-def _module(name: str) -> Any:
-    # A document must not make us import what the process does not use already.
-    if name not in sys.modules and name.partition(".")[0] in sys.modules:
-        try:
-            return importlib.import_module(name)
-        except Exception:  # noqa: BLE001 - a module runs when it is imported
-            return None
-    return sys.modules.get(name)
-
-
-def _exception(found: Any) -> type[Exception] | None:
-    return found if isinstance(found, type) and issubclass(found, Exception) else None
 
 
 read_guard()

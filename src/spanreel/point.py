@@ -226,11 +226,12 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class RecordedError:
-    """A recorded failure that a replay raises again: the exception's full class name and its text."""
+    """A recorded failure that a replay raises again: the exception's full class name, its text, its `parts`."""
 
     type: str
     message: str | None
     category: ErrorCategory = ErrorCategory.TOOL
+    parts: Mapping[str, Json] | None = None
 
 
 @dataclass(frozen=True, slots=True)

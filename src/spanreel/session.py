@@ -149,6 +149,7 @@ class ToolCall(Document):
     side_effect: bool | None = None
     result_type: str | None = None
     arguments_after: dict[str, Json] | None = None
+    raised: dict[str, Json] | None = None
     executed: bool = True
     started_at: str | None = None
     ended_at: str | None = None

@@ -26,7 +26,7 @@ _ARGUMENT_ATTRIBUTES: Final = (
     *(names.TOOL_CALL_ARGUMENTS, names.TOOL_ARGUMENTS_AFTER),
     *("input.value", "tool.parameters", "traceloop.entity.input"),
 )
-_RESULT_ATTRIBUTES: Final = (names.TOOL_CALL_RESULT, "output.value", "traceloop.entity.output")
+_RESULT_ATTRIBUTES: Final = (names.TOOL_CALL_RESULT, names.TOOL_RAISED, "output.value", "traceloop.entity.output")
 _FLAT_NAME: Final = ".function.name"
 _FLAT_ARGUMENTS: Final = ".function.arguments"
 

@@ -84,6 +84,7 @@ def _write_tool(record: ToolRecord) -> dict[str, AttributeValue]:
         names.TOOL_CALL_RESULT: _value(record.result, record.fidelity.get("result"), known=not _without_result(record)),
         names.TOOL_RESULT_TYPE: record.result_type,
         names.TOOL_ARGUMENTS_AFTER: _json(dict(record.arguments_after or {})),
+        names.TOOL_RAISED: _json(dict(record.raised or {})),
         names.TOOL_SIDE_EFFECT: record.side_effect,
         names.TOOL_POSITION: record.position,
         names.HANDOFF_TARGET: record.target,

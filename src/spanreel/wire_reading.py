@@ -142,6 +142,7 @@ def _read_tool(fields: _Fields) -> ToolRecord:
         turn_index=fields.get(names.TURN_INDEX),
         result_type=fields.get(names.TOOL_RESULT_TYPE),
         arguments_after=fields.json(names.TOOL_ARGUMENTS_AFTER, dict, None),
+        raised=fields.json(names.TOOL_RAISED, dict, None),
         status=status,
         error=_error(fields),
     )

@@ -41,6 +41,7 @@ _TOOL_CALL: Final = {
     "name": names.TOOL_NAME,
     "arguments": names.TOOL_CALL_ARGUMENTS,
     "result": names.TOOL_CALL_RESULT,
+    "raised": names.TOOL_RAISED,
 }
 _LEFT: Final = frozenset({"schema", "revision", "canon", "redaction", "replay", "fidelity", "usage", "cost"})
 _NO_FIELDS: Final = frozenset({"turns", "side_calls", "loose_tool_calls", "fidelity", "parent", "id", "trace_id"})

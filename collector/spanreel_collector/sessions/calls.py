@@ -106,6 +106,7 @@ def write_tool_call(placed: Placed, request: Asked | None, models: list[Placed])
         side_effect=record.side_effect,
         result_type=record.result_type,
         arguments_after=json_text.plain(dict(record.arguments_after)) if record.arguments_after else None,
+        raised=json_text.plain(dict(record.raised)) if record.raised else None,
         started_at=timestamp(placed.span.start),
         ended_at=timestamp(placed.span.end),
         fidelity=fidelity,

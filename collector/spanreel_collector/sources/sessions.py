@@ -184,6 +184,7 @@ def _tool_call(call: ToolCall, run: Run, home: str, index: int | None, around: s
         turn_index=index,
         result_type=call.result_type,
         arguments_after=call.arguments_after,
+        raised=call.raised,
         status=Status.OK if call.status is Status.UNFINISHED else call.status,
         error=_error(call.error),
         fidelity=call.fidelity,

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Final, NoReturn
 
+from spanreel.failures import rebuild_error
 from spanreel.model import Answer, Error, ErrorCategory, Fidelity, Message, Request, Status, Usage
-from spanreel.playing import rebuild_error
 from spanreel.point import BrokenOff, HttpAnswer, ModelProtocol, RecordedError, ToolResult
 from spanreel.protocols import as_asked
 from spanreel.replay.comparing.identity import answer_of, error_of, without_provider_fields
@@ -101,7 +101,9 @@ def tool_answer(call: ToolCall, *, imported: bool = False) -> ToolResult | Recor
 
 def _recorded_error(call: ToolCall) -> RecordedError:
     assert call.error is not None
-    return RecordedError(call.error.type or "Exception", call.error.message, call.error.category)
+    whole = "raised" not in call.fidelity  # what is redacted or cut would be no part of an exception
+    parts = copy.deepcopy(call.raised) if whole else None
+    return RecordedError(call.error.type or "Exception", call.error.message, call.error.category, parts)
 
 
 def _headers(recorded: Mapping[str, str], status: int, *, last: bool) -> dict[str, str]:

@@ -1,0 +1,144 @@
+"""What a failure was: the exception's parts, kept beside its text; and the exception of a recorded failure, made again.
+
+The parts are what it was made of and its attributes, ``{"arguments": [...], "fields": {...}}``, and under ``type`` what
+those were before they became JSON, as `shapes` says it. What an exception refers to (its cause, its traceback) is none.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import contextlib
+import importlib
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from spanreel.errors import RecordedFailure
+from spanreel.model import Json
+from spanreel.point import RecordedError
+from spanreel.rebuilding import plain
+from spanreel.shapes import reshaped, shape_of
+from spanreel.snapshot import snapshot
+
+
+def parts_of(error: BaseException) -> dict[str, Json] | None:
+    """The parts of an exception, as they are now; None where class and text say all."""
+    arguments, fields = _taken_apart(error)
+    if not fields and arguments in ((), (str(error),)):
+        return None
+    whole = {"arguments": list(arguments), "fields": fields}
+    parts = snapshot(whole).value
+    assert isinstance(parts, dict)
+    shape = shape_of(whole, _names(type(error)))
+    return parts if shape is None else {**parts, "type": shape}
+
+
+def rebuild_error(recorded: RecordedError) -> Exception:
+    """The exception of a recorded failure: of its own class where that is at hand, with the recorded text.
+
+    Its parts, where they are known, are the recorded ones too. A class that is missing, or that does not let itself be
+    made from a text, becomes a `RecordedFailure`.
+    """
+    message = recorded.message or ""
+    found = _find_class(recorded.type)
+    if found is None:
+        return RecordedFailure(recorded.type, message)
+    if recorded.parts is not None and (whole := _of_parts(found, recorded.parts, message)) is not None:
+        return whole
+    try:
+        for arguments in _arguments_of(found, message):
+            error = _make(found, *arguments)
+            if str(error) == message:
+                return error
+        # The text goes into the model's next request, so it has to be the recorded one to the letter.
+        names = {"__module__": found.__module__, "__qualname__": found.__qualname__}
+        told = type(found.__name__, (found,), {"__str__": lambda _: message, **names})
+        error = _make(told, message)
+        return error if str(error) == message else RecordedFailure(recorded.type, message)
+    except Exception:  # noqa: BLE001 - the class is the user's, and may do anything
+        return RecordedFailure(recorded.type, message)
+
+
+def _of_parts(found: type[Exception], parts: Mapping[str, Json], message: str) -> Exception | None:
+    """The exception as it was made; None where that does not come to the recorded text."""
+    given = {name: parts.get(name) for name in ("arguments", "fields")}
+    shape = parts.get("type")
+    try:
+        whole = reshaped(given, shape, _names(found)) if isinstance(shape, str) else plain(given)
+        arguments, fields = tuple(whole["arguments"]), whole["fields"]
+        error = _make(found, *arguments)
+        if _taken_apart(error)[0] != arguments:  # a class that makes them of what it is given
+            error.args = arguments
+        vars(error).update(fields)
+        return error if str(error) == message else None
+    except Exception:  # noqa: BLE001 - the class is the user's, and the parts may have been anybody's
+        return None
+
+
+def _taken_apart(error: BaseException) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """What an exception is made of, and its attributes, as the class of Python's own that it comes from says."""
+    kind = next(kind for kind in type(error).__mro__ if kind.__module__ == "builtins")
+    reduce: Any = kind.__reduce__
+    _, arguments, *state = reduce(error)
+    fields = state[0] if state and isinstance(state[0], dict) else {}
+    return tuple(arguments), fields
+
+
+def _names(kind: type) -> Mapping[str, Any]:
+    """Where the classes of an exception's parts are looked for: in its own module."""
+    return getattr(sys.modules.get(kind.__module__), "__dict__", {})
+
+
+def _arguments_of(found: type[Exception], message: str) -> Iterator[tuple[Any, ...]]:
+    """What the exception may have been made of, the likeliest first."""
+    if not message:
+        yield ()
+    if issubclass(found, OSError) and (read := _ERRNO.fullmatch(message)) is not None:
+        number, text, file = read.groups()
+        yield (int(number), text) if file is None else (int(number), text, file)
+    if issubclass(found, KeyError):  # whose text is the repr of its key
+        with contextlib.suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+            yield (ast.literal_eval(message),)
+    yield (message,)
+
+
+_ERRNO: Final = re.compile(r"\[Errno (\d{1,6})\] ([^\n]*?)(?:: '([^\n]*)')?")
+"""The text of an OSError: number, what it means, and the file it is about."""
+
+
+def _make(found: type[Exception], *arguments: Any) -> Exception:
+    try:
+        return found(*arguments)
+    except Exception:  # noqa: BLE001 - as above
+        error = found.__new__(found)
+        error.args = arguments
+        return error
+
+
+def _find_class(name: str) -> type[Exception] | None:
+    steps = name.split(".")
+    if len(steps) == 1:
+        return _exception(getattr(builtins, name, None))
+    for cut in range(len(steps) - 1, 0, -1):
+        module: Any = _module(".".join(steps[:cut]))
+        for step in steps[cut:]:
+            module = getattr(module, step, None)
+        if (found := _exception(module)) is not None:
+            return found
+    return None
+
+
+def _module(name: str) -> Any:
+    # A document must not make us import what the process does not use already.
+    if name not in sys.modules and name.partition(".")[0] in sys.modules:
+        try:
+            return importlib.import_module(name)
+        except Exception:  # noqa: BLE001 - a module runs when it is imported
+            return None
+    return sys.modules.get(name)
+
+
+def _exception(found: Any) -> type[Exception] | None:
+    return found if isinstance(found, type) and issubclass(found, Exception) else None

@@ -1,0 +1,179 @@
+"""Exceptions of tools in a replay: of their class, with their text, what they were made of, and their attributes."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import urllib.error
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import spanreel
+from kinds import KINDS, Kind, Scene, calls, hand_written, play, record, script
+from spanreel.replay.judging.verdict import Verdict
+from spanreel.session import Session, read_session, write_session
+from wire_server import completion
+
+
+@dataclass
+class Limit:
+    seconds: float
+    of: Decimal
+
+
+class Refused(Exception):
+    def __init__(self, code: int, *, limit: Limit, until: dt.datetime) -> None:
+        super().__init__(f"refused with {code}")
+        self.code, self.limit, self.until = code, limit, until
+
+
+class Unreachable(OSError):
+    retry_after = 0.0
+
+
+def refused() -> Exception:
+    return Refused(429, limit=Limit(1.5, Decimal("2.50")), until=dt.datetime(2026, 3, 1, tzinfo=dt.UTC))
+
+
+def noted() -> Exception:
+    error = ValueError("no such city")
+    error.add_note("asked for Rom")
+    return error
+
+
+def unreachable() -> Exception:
+    error = Unreachable(111, "Connection refused", "/run/shop.sock")
+    error.retry_after = 2.5
+    return error
+
+
+def unreadable() -> Exception:
+    return json.JSONDecodeError("Expecting value", "{oh}", 1)
+
+
+def several() -> Exception:
+    return LookupError("shelf", 3, (1, 2), {"a": 1})
+
+
+FAILURES: list[Callable[[], Exception]] = [refused, noted, unreachable, unreadable, several]
+
+
+def all_of(error: Exception) -> tuple[Any, ...]:
+    fields = {name: value for name, value in vars(error).items() if name != "spanreel"}
+    return type(error).__qualname__, str(error), error.args, fields
+
+
+def replayed(tool: Callable[[], Any], tmp_path: Path, **settings: Any) -> tuple[Session, list[Exception]]:
+    """The failures that an agent's own code caught, when it was recorded and in the replay."""
+    caught: list[Exception] = []
+
+    def before() -> None:
+        try:
+            tool()
+        except Exception as error:  # noqa: BLE001 - each test looks at what it is
+            caught.append(error)
+
+    scene = Scene(script(completion("Done.")), before=before)
+    session = record(lambda: hand_written(scene), tmp_path, **settings)
+    report = play(read_session(write_session(session)), hand_written, scene)
+    assert report.verdict is Verdict.PASS, report.reasons
+    return session, caught
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_an_exception_is_raised_again_with_what_it_was_made_of(
+    failure: Callable[[], Exception], tmp_path: Path
+) -> None:
+    @spanreel.tool()
+    def look() -> str:
+        raise failure()
+
+    _, (first, second) = replayed(look, tmp_path)
+    assert first is not second
+    assert type(second) is type(first)
+    assert all_of(second) == all_of(first) == all_of(failure())
+
+
+def test_the_fields_that_python_keeps_itself_are_there_too(tmp_path: Path) -> None:
+    @spanreel.tool()
+    def look() -> str:
+        raise unreachable()
+
+    _, (_, second) = replayed(look, tmp_path)
+    assert isinstance(second, OSError)
+    assert (second.errno, second.strerror, second.filename) == (111, "Connection refused", "/run/shop.sock")
+
+
+def test_an_object_that_is_no_value_comes_back_as_a_text(tmp_path: Path) -> None:
+    class Response:
+        status = 503
+
+    @spanreel.tool()
+    def look() -> str:
+        error = RuntimeError("unavailable")
+        error.response = Response()  # type: ignore[attr-defined]  # as clients do
+        error.status = 503  # type: ignore[attr-defined]
+        raise error
+
+    _, (_, second) = replayed(look, tmp_path)
+    assert vars(second)["status"] == 503
+    assert "Response" in vars(second)["response"]
+
+
+def test_a_class_that_makes_its_text_of_its_fields_says_the_same(tmp_path: Path) -> None:
+    @spanreel.tool()
+    def look() -> str:
+        raise urllib.error.HTTPError("http://shop.test/orders", 404, "Not Found", None, None)  # type: ignore[arg-type]
+
+    _, (first, second) = replayed(look, tmp_path)
+    assert isinstance(second, urllib.error.HTTPError)
+    assert (second.code, second.msg, str(second)) == (404, "Not Found", str(first))
+    first.close()  # type: ignore[attr-defined]
+
+
+def test_what_was_redacted_is_no_part_of_an_exception(tmp_path: Path) -> None:
+    address = "jane.roe" + "@example.com"
+
+    @spanreel.tool()
+    def look() -> str:
+        error = KeyError("no such customer")
+        error.customer = address  # type: ignore[attr-defined]
+        raise error
+
+    session, (_, second) = replayed(look, tmp_path)
+    assert address not in write_session(session)
+    assert isinstance(second, KeyError)
+    assert vars(second) == {}
+
+
+def test_without_content_nothing_of_an_exception_is_kept(tmp_path: Path) -> None:
+    @spanreel.tool()
+    def look() -> str:
+        raise refused()
+
+    def before() -> None:
+        with pytest.raises(Refused):
+            look()
+
+    scene = Scene(script(completion("Done.")), before=before)
+    session = record(lambda: hand_written(scene), tmp_path, settings=spanreel.read_settings({"SPANREEL_CAPTURE": "metadata"}))
+    (call,) = (call for run in session.runs for call in run.tool_calls())
+    assert call.raised is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_model_hears_of_an_exception_what_it_heard(kind: Kind, tmp_path: Path) -> None:
+    def look(order: str) -> str:
+        """Look an order up."""
+        raise TimeoutError(f"no answer about {order}", 30)
+
+    scene = Scene(script(calls(("c1", "look", {"order": "A"})), completion("Done.")), [look])
+    session = record(lambda: kind(scene), tmp_path)
+    report = play(read_session(write_session(session)), kind, scene)
+    assert report.verdict is Verdict.PASS, report.reasons
