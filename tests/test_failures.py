@@ -161,7 +161,9 @@ def test_without_content_nothing_of_an_exception_is_kept(tmp_path: Path) -> None
             look()
 
     scene = Scene(script(completion("Done.")), before=before)
-    session = record(lambda: hand_written(scene), tmp_path, settings=spanreel.read_settings({"SPANREEL_CAPTURE": "metadata"}))
+    session = record(
+        lambda: hand_written(scene), tmp_path, settings=spanreel.read_settings({"SPANREEL_CAPTURE": "metadata"})
+    )
     (call,) = (call for run in session.runs for call in run.tool_calls())
     assert call.raised is None
 

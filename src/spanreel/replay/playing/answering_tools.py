@@ -125,7 +125,9 @@ def _note_texts(play: Play, slot: ToolSlot) -> None:
         play.ledger.note(f"{name_of(slot)} gave a {kind}, of which only the text was kept; that is what the agent gets")
     raised = slot.call.raised
     if raised is not None and "raised" in slot.call.fidelity:
-        play.ledger.note(f"{name_of(slot)} raised an exception of which its text was kept alone; the agent gets no more")
+        play.ledger.note(
+            f"{name_of(slot)} raised an exception of which its text was kept alone; the agent gets no more"
+        )
     elif raised is not None and isinstance(shape := raised.get("type"), str):
         for kind in texts_in(shape):
             play.ledger.note(f"{name_of(slot)} raised an exception with a {kind}, which is a text in the agent's")
