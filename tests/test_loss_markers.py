@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from spanreel.loss_markers import find_loss, note_losses
+from spanreel.loss_markers import find_loss, glance, note_losses
+from spanreel.memory import known
 from spanreel.model import Answer, Fidelity, ModelRecord, Operation, Request, RunRecord, ToolRecord, TurnRecord
 
 TRUNCATED = [
@@ -140,3 +141,20 @@ def test_the_search_is_linear_in_the_text() -> None:
             find_loss("[" + piece * count)
             times.append(time.perf_counter() - start)
         assert times[1] < max(times[0] * 60, 0.5), piece
+
+
+@pytest.mark.parametrize(("text", "state"), [("<truncated>", Fidelity.TRUNCATED), ("all there", None)])
+def test_a_message_that_many_calls_share_is_marked_in_each(text: str, state: Fidelity | None) -> None:
+    note: Any = note_losses
+    shared = known({"role": "user", "parts": [{"type": "text", "content": text}]})
+    for _ in range(2):
+        record = note(ModelRecord(request=Request(Operation.CHAT, "m", messages=(shared,))))
+        assert record.fidelity == ({} if state is None else {"input": state})
+
+
+@pytest.mark.parametrize("text", ['{"content": "<truncated>"}', '{"content": "\\u003ctruncated\\u003e"}'])
+def test_a_glance_at_the_text_that_an_object_was_read_from_passes_over_no_marker(text: str) -> None:
+    note: Any = note_losses
+    read = known(json.loads(text))
+    glance(read, text)
+    assert note(ToolRecord(name="t", result=read)).fidelity == {"result": Fidelity.TRUNCATED}

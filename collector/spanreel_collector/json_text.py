@@ -125,13 +125,34 @@ def prune(text: str) -> str:
 
 
 def plain(value: Json) -> Json:
-    """The value as it can stand in a document: bytes as ``{"base64": text}``, NaN and infinities as their names."""
+    """The value as it can stand in a document: bytes as ``{"base64": text}``, NaN and infinities as their names.
+
+    One that can as it is, as nearly all can, is given back itself.
+    """
+    return value if _is_plain(value) else _made_plain(value)
+
+
+def _is_plain(value: Json) -> bool:
+    kind = type(value)
+    if kind in _PLAIN:
+        return True
+    if kind is float:
+        return math.isfinite(value)
+    if kind is list or isinstance(value, dict):
+        for item in value if kind is list else value.values():
+            if type(item) not in _PLAIN and not _is_plain(item):
+                return False
+        return True
+    return False
+
+
+def _made_plain(value: Json) -> Json:
     if type(value) in _PLAIN or isinstance(value, str):
         return value
     if isinstance(value, dict):
-        return {key: item if type(item) in _PLAIN else plain(item) for key, item in value.items()} if value else {}
+        return {key: item if type(item) in _PLAIN else _made_plain(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [item if type(item) in _PLAIN else plain(item) for item in value]
+        return [item if type(item) in _PLAIN else _made_plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return _NAMES.get(value, "NaN")
     if isinstance(value, bytes):

@@ -34,6 +34,7 @@ class Placed:
 
 
 Trace = tuple[Placed, ...]
+_HOLDERS = (RunRecord, ToolRecord)
 
 
 class Forest:
@@ -48,10 +49,10 @@ class Forest:
 
     def records_above(self, placed: Placed) -> Iterator[Placed]:
         """What the span stands in, innermost first; grouping spans left out."""
-        above = self._nearest_record(placed)
+        above = self.record_above(placed)
         while above is not None:
             yield above
-            above = self._nearest_record(above)
+            above = self.record_above(above)
 
     def top(self, placed: Placed) -> Placed:
         """The outermost span around this one that is here; itself where there is none."""
@@ -62,17 +63,21 @@ class Forest:
 
     def model_above(self, placed: Placed) -> Placed | None:
         """The model call directly around this span, with nothing but grouping between."""
-        above = next(self.records_above(placed), None)
+        above = self.record_above(placed)
         return above if above is not None and isinstance(above.record, ModelRecord) else None
 
     def holder(self, placed: Placed) -> Placed | None:
         """The run or tool call that this span belongs to."""
-        for above in self.records_above(placed):
-            if isinstance(above.record, RunRecord | ToolRecord):
-                return above
-        return None
+        above = self.record_above(placed)
+        while above is not None and not isinstance(above.record, _HOLDERS):
+            above = self.record_above(above)
+        return above
 
-    def _nearest_record(self, placed: Placed) -> Placed | None:
+    def record_above(self, placed: Placed) -> Placed | None:
+        """What the span stands in directly, with nothing but grouping between."""
+        parent = self.by_id.get(placed.parent) if placed.parent is not None else None
+        if parent is None or parent.record is not None:
+            return parent
         walked: list[str] = []
         current = placed
         found: str | None = None

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 from spanreel import json_text
+from spanreel.memory import Known
 from spanreel.model import Answer, Fidelity, ModelRecord, Record, RunRecord, ToolRecord
 
 DEPTH: Final = 64
@@ -27,8 +28,8 @@ def find_loss(value: Any, *, ours: bool = False) -> Fidelity | None:
     return _find(value, DEPTH, ours)
 
 
-def may_tell_loss(text: str) -> bool:
-    """Whether `find_loss` could find anything in what this JSON text holds; a long one is looked through at once."""
+def _may_tell(text: str) -> bool:
+    """Whether `find_loss` could find anything in a text, or in what it holds as JSON."""
     return (
         "<" in text
         or "…" in text
@@ -57,32 +58,79 @@ def is_lost(state: Fidelity | None, value: Any, *, ours: bool) -> bool:
 
 def note_losses(record: Record) -> Record:
     """The record with every field that holds another recorder's marker marked; graver marks stay."""
-    if isinstance(record, ModelRecord):
-        answer = record.answer or Answer()
-        found = {
-            "input": find_loss(record.request.messages),
-            "instructions": find_loss(record.request.instructions),
-            "tools": find_loss(record.request.tools),
-            "settings": find_loss(record.request.settings),
-            "request_fields": find_loss(record.request.provider_fields),
-            "output": find_loss(answer.messages),
-            "provider_fields": find_loss(answer.provider_fields),
-        }
-    elif isinstance(record, ToolRecord):
-        found = {"arguments": find_loss(record.arguments), "result": find_loss(record.result)}
-    elif isinstance(record, RunRecord):
-        found = {
-            "input": find_loss(record.input),
-            "output": find_loss(record.output),
-            "arguments": find_loss(record.arguments),
-            "result": find_loss(record.result),
-        }
-    else:
-        return record
+    fields = _fields(record)
+    texts: list[str] = []
+    if not _any_may_hold(filter(None, fields.values()), texts) and not _may_tell("\n".join(texts)):
+        return record  # as nearly all: to look for each marker in each value is dear
+    found = {name: find_loss(value) for name, value in fields.items()}
     graver = {
         name: state for name, state in found.items() if state and _grave(state) > _grave(record.fidelity.get(name))
     }
     return replace(record, fidelity={**record.fidelity, **graver}) if graver else record
+
+
+def _fields(record: Record) -> dict[str, Any]:
+    """What of a record may hold a marker."""
+    if isinstance(record, ModelRecord):
+        answer = record.answer or _NO_ANSWER
+        return {
+            "input": record.request.messages,
+            "instructions": record.request.instructions,
+            "tools": record.request.tools,
+            "settings": record.request.settings,
+            "request_fields": record.request.provider_fields,
+            "output": answer.messages,
+            "provider_fields": answer.provider_fields,
+        }
+    if isinstance(record, ToolRecord):
+        return {"arguments": record.arguments, "result": record.result}
+    if isinstance(record, RunRecord):
+        return {
+            "input": record.input,
+            "output": record.output,
+            "arguments": record.arguments,
+            "result": record.result,
+        }
+    return {}
+
+
+def glance(read: Known, text: str) -> None:
+    """Note whether an object can hold a marker, by the JSON text that it was read from, where that has no escapes."""
+    if "\\u" not in text:
+        read.unmarked = not _may_tell(text)
+
+
+def _may_hold(value: Any, texts: list[str]) -> bool:
+    """Whether a value must be looked at properly; its texts and keys, which tell too, are added to the others.
+
+    They are looked through together: no marker goes over the end of a line.
+    """
+    kind = type(value)
+    if kind is str:
+        texts.append(value)
+        return False
+    if kind is Known:
+        if value.unmarked is None:
+            inside: list[str] = []
+            value.unmarked = not (_may_hold(dict(value), inside) or _may_tell("\n".join(inside)))
+        return not value.unmarked
+    if kind is dict:
+        texts += map(str, value)
+        return _any_may_hold(value.values(), texts)
+    if kind is list or kind is tuple:
+        return _any_may_hold(value, texts)
+    return kind not in _PLAIN
+
+
+def _any_may_hold(values: Iterable[Any], texts: list[str]) -> bool:
+    held = False
+    for value in values:
+        kind = type(value)
+        if kind is str:
+            texts.append(value)
+        elif not (kind in _PLAIN or (kind is Known and value.unmarked)) and _may_hold(value, texts):
+            held = True
+    return held
 
 
 def _find(value: Any, depth: int, ours: bool) -> Fidelity | None:
@@ -126,6 +174,7 @@ def _of_text(text: str, depth: int, ours: bool) -> Fidelity | None:
 
 
 _PLAIN: Final = frozenset({int, float, bool, type(None), bytes})
+_NO_ANSWER: Final = Answer()
 _WORTH_KNOWING: Final = 4096
 _of_known = functools.lru_cache(4096)(_of_text)
 

@@ -42,17 +42,23 @@ def note_passed(examined: Item, examiner: object) -> None:
 
 
 class Known(dict[str, Any]):
-    """A JSON object that was read before, and remembers its own JSON text. It is shared: nobody may change it."""
+    """A JSON object that was read before, and remembers its own JSON text. It is shared: nobody may change it.
 
-    __slots__ = ("text",)
+    ``unmarked`` says whether it holds no marker of a loss; ``calls`` what a message tells of tool calls, as conversion
+    works it out. None where nobody has looked.
+    """
+
+    __slots__ = ("calls", "text", "unmarked")
 
     text: Item | None
+    unmarked: bool | None
+    calls: Any
 
 
 def known(value: dict[str, Any]) -> Known:
-    """The object, its text not yet worked out."""
+    """The object, nothing of it worked out yet."""
     made = Known(value)
-    made.text = None
+    made.text = made.unmarked = made.calls = None
     return made
 
 
@@ -64,19 +70,21 @@ class Memory(Generic[Value]):
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._held = 0
-        self._known: dict[str | bytes, Value] = {}
+        self._held = self._passed = 0
+        # Each with what had passed when it was last put at the end, so that it is not moved at each use.
+        self._known: dict[str | bytes, tuple[Value, int]] = {}
         self._lock = threading.Lock()
 
     def find(self, content: str | bytes) -> Value | None:
         """What was kept for this content; None where there is nothing (any more)."""
         found = self._known.get(content)
-        # While there is room, the order in which entries go does not matter yet.
-        if found is not None and self._held * 2 > self._most:
+        if found is None:
+            return None
+        if self._passed - found[1] > self._most // 4:
             with self._lock:
                 if self._known.pop(content, None) is not None:
-                    self._known[content] = found  # last in the order: used last
-        return found
+                    self._known[content] = found[0], self._passed  # last in the order: used last
+        return found[0]
 
     def keep(self, content: str | bytes, value: Value) -> None:
         """Keep a result, in the place of the longest unused; what is larger than a quarter of all is not kept."""
@@ -86,8 +94,9 @@ class Memory(Generic[Value]):
         with self._lock:
             if content in self._known:
                 return
-            self._known[content] = value
             self._held += size
+            self._passed += size
+            self._known[content] = value, self._passed
             while self._held > self._most:
                 oldest = next(iter(self._known))
                 del self._known[oldest]

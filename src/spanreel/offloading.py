@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import atexit
 import hashlib
-import importlib
 import os
 import re
 import tempfile
@@ -16,18 +15,15 @@ from collections import deque
 from collections.abc import Callable, Container, Mapping
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import unquote, urlsplit
 
 from opentelemetry import context as otel
 from opentelemetry.util.types import AttributeValue
 
 from spanreel.bounds import size_of
-from spanreel.errors import SettingsError
 from spanreel.memory import Memory
+from spanreel.offload_places import SUFFIX, file_system, folder_of
 from spanreel.quiet import log_once
 
-SUFFIX: Final = "_ref"
-"""What the name of an attribute gets that refers to a value, as in the GenAI conventions' ``input.messages_ref``."""
 REMEMBERED: Final = 1024 * 1024
 WAITING_BYTES: Final = 32 * 1024 * 1024
 """The most that waits to be written."""
@@ -49,11 +45,11 @@ class Offload:
 
     def __init__(self, place: str, threshold: int, *, later: bool = False) -> None:
         self.threshold = threshold
-        self._folder = _folder(place)
+        self._folder = folder_of(place)
         self._url = place.rstrip("/")
         # What the place's URL needs to be opened is nothing for a span to say.
         self._public = _USER_INFO.sub("//", self._url, count=1)
-        self._files: Any = None if self._folder is not None else _file_system(place)
+        self._files: Any = None if self._folder is not None else file_system(place)
         self._kept: Memory[str] = Memory(REMEMBERED)
         self._writer = _Writer(self._write) if later else None
 
@@ -158,41 +154,3 @@ class _Writer:
                 self._waiting.popleft()
                 self._bytes -= len(content)
                 self._changed.notify_all()
-
-
-def read_kept(place: str, name: str, most: int) -> bytes | None:
-    """The content of this name at a place, where it is what its name says; None where it is missing or too large."""
-    try:
-        folder = _folder(place)
-        if folder is not None:
-            path = folder / name
-            content = path.read_bytes() if path.stat().st_size <= most else b""
-        else:
-            files, url = _file_system(place), f"{place.rstrip('/')}/{name}"
-            content = files.cat_file(url) if files.size(url) <= most else b""
-    except (OSError, ValueError, SettingsError):
-        return None
-    return content if hashlib.sha256(content).hexdigest() == name.partition(".")[0] else None
-
-
-def _folder(place: str) -> Path | None:
-    """The folder that a place is; None for URLs of other file systems."""
-    if "://" not in place:
-        return Path(place).absolute()
-    parts = urlsplit(place)
-    return Path(unquote(parts.path)).absolute() if parts.scheme == "file" else None
-
-
-def _file_system(place: str) -> Any:
-    try:
-        fsspec = importlib.import_module("fsspec")
-        files, _ = fsspec.core.url_to_fs(place)
-    except ImportError as error:
-        scheme = place.partition("://")[0]
-        raise SettingsError(
-            f"SPANREEL_OFFLOAD is a URL of {scheme!r}, which needs {error.name or 'fsspec'!r}: "
-            "pip install 'spanreel[offload]', and what fsspec names for such URLs; or give a folder"
-        ) from error
-    except ValueError as error:
-        raise SettingsError(f"SPANREEL_OFFLOAD names a place that fsspec does not know: {error}") from error
-    return files

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from pydantic import ValidationError
 
-from spanreel.loss_markers import may_tell_loss, note_losses
+from spanreel.loss_markers import note_losses
 from spanreel.model import Fidelity, ModelRecord, Record
 from spanreel.session import Session
 from spanreel_collector import dialects
@@ -25,7 +25,6 @@ from spanreel_collector.span import Batch, Fault, RawLog, RawSpan
 from spanreel_collector.trace import Placed, Trace
 
 UNKNOWN = "spans of no known dialect"
-_CONTAINERS = frozenset({list, dict})
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,10 +178,9 @@ def _place(span: RawSpan, arrival: int, tally: Tally) -> Placed:
         try:
             read = dialect.read(span)
             # What we lost ourselves, our spans say themselves.
-            if read is not None and dialect is not dialects.spanreel and _may_tell_loss(span):
+            if read is not None and dialect is not dialects.spanreel:
                 read = note_losses(read)
-            if read is not None and dialect is not dialects.spanreel and span.dropped_attributes:
-                read = _note_dropped(read)
+                read = _note_dropped(read) if span.dropped_attributes else read
             record = join_views(record, read)
         except Exception as error:  # noqa: BLE001 a dialect reads what strangers wrote: a bad span costs only itself
             reason = f"not readable as {dialect.NAME}: {type(error).__name__}: {error}"
@@ -208,14 +206,3 @@ def _note_dropped(record: Record) -> Record:
     if not record.request.tools:
         marks["tools"] = Fidelity.ABSENT
     return replace(record, fidelity={**marks, **record.fidelity})
-
-
-def _may_tell_loss(span: RawSpan) -> bool:
-    """Whether any content of the span may hold a marker of loss, which most does not: the look at all of it is dear."""
-    if span.events or span.logs:
-        return True
-    values = span.attributes.values()
-    if not _CONTAINERS.isdisjoint(map(type, values)):
-        return True
-    # Looked through together, which is a tenth of the work: no marker goes over the end of a line.
-    return may_tell_loss("\n".join([value for value in values if isinstance(value, str)]))

@@ -145,12 +145,15 @@ def unwrap_result(text: str) -> Json:
     return text
 
 
+_COUNTS = tuple(field.name for field in fields(Usage))
+
+
 def whole_usage(usage: Usage) -> Usage:
     """The usage with cached tokens in the input, thoughts in the output: a part that is more than all was left out.
 
     A count below zero is none: so some write what they do not know.
     """
-    unknown = {field.name: None for field in fields(usage) if (getattr(usage, field.name) or 0) < 0}
+    unknown = {name: None for name in _COUNTS if (getattr(usage, name) or 0) < 0}
     usage = replace(usage, **unknown) if unknown else usage
     cached = (usage.cache_read_tokens or 0) + (usage.cache_write_tokens or 0)
     if usage.input_tokens is not None and cached > usage.input_tokens:
@@ -232,7 +235,7 @@ def items_of(value: Json, parts_depth: int, parts_key: str = "parts") -> tuple[l
 
     Parts begin ``parts_depth`` brackets deep: at 2 they are the items, at 4 what the items have under ``parts_key``.
     """
-    if isinstance(value, list | dict):
+    if isinstance(value, (list, dict)):
         plain = json_text.plain(value)
         return plain if isinstance(plain, list) else [plain], Fidelity.WHOLE
     if not isinstance(value, str):

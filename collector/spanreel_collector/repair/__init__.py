@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -66,6 +67,9 @@ def order(trace: Trace) -> Trace:
     """By start; where a span has none, all as they came. Turns and positions come before it inside a run."""
     if any(placed.span.start == 0 for placed in trace):
         return tuple(sorted(trace, key=lambda placed: placed.arrival))
+    times = [(placed.span.start, placed.arrival) for placed in trace]
+    if all(map(operator.le, times, times[1:])):
+        return trace
     return tuple(sorted(trace, key=lambda placed: (placed.span.start, placed.arrival)))
 
 
@@ -166,7 +170,7 @@ def adopt_by_time(trace: Trace) -> Trace:
 
 
 def _is_orphan(placed: Placed, known: set[str]) -> bool:
-    calls = isinstance(placed.record, ModelRecord | ToolRecord)
+    calls = isinstance(placed.record, (ModelRecord, ToolRecord))
     return calls and placed.parent is not None and placed.parent not in known and placed.span.start > 0
 
 
@@ -220,9 +224,14 @@ REPAIRS: tuple[Callable[[Trace], Trace], ...] = (
 
 
 def repair(trace: Trace) -> Trace:
-    """The trace after all repairs."""
+    """The trace after all repairs. What found nothing to mend is not asked again before something has changed."""
+    content: dict[Callable[[Trace], Trace], Trace] = {}
     for step in REPAIRS:
-        trace = step(trace)
+        if content.get(step) is not trace:
+            repaired = step(trace)
+            if repaired is trace:
+                content[step] = trace
+            trace = repaired
     return trace
 
 

@@ -100,7 +100,7 @@ def fold_runs_around(trace: Trace) -> Trace:
     asking = {holders[placed.id] for placed in trace if _is_model(placed)}
     folded: dict[str, Placed] = {}
     for placed in runs:
-        outer = next(forest.records_above(placed), None)
+        outer = forest.record_above(placed)
         if outer is None or _agent(outer) != _agent(placed) or outer.id in asking or placed.id not in asking:
             continue
         folded[placed.id] = replace(placed, record=None)

@@ -62,7 +62,7 @@ def unfold_tools(trace: Trace) -> Trace:
     forest = Forest(trace)
     inside: dict[str, list[Placed]] = defaultdict(list)
     for placed in trace:
-        above = next(forest.records_above(placed), None) if isinstance(placed.record, ToolRecord) else None
+        above = forest.record_above(placed) if isinstance(placed.record, ToolRecord) else None
         if above is not None and _went_on(above, placed):
             inside[above.id].append(placed)
     if not inside:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from spanreel.model import Answer, Fidelity, Message, ModelRecord, Status
-from spanreel_collector.sessions.requests import calls_before
+from spanreel_collector.sessions.requests import calls_before, told_of
 
 
 def may_be_partial(record: ModelRecord) -> bool:
@@ -24,7 +24,7 @@ def may_be_partial(record: ModelRecord) -> bool:
 def asks_for_tools(record: ModelRecord) -> bool:
     """Whether the answer asks for tools, as far as it is told."""
     messages = record.answer.messages[:1] if record.answer else ()
-    return any(_count(message, "tool_call") for message in messages)
+    return any(told_of(message).calls for message in messages)
 
 
 def completed(record: ModelRecord, later: ModelRecord) -> ModelRecord:
@@ -69,15 +69,18 @@ def with_calls(record: ModelRecord, asked: Mapping[str, Message]) -> ModelRecord
     whole: list[Message] = []
     unanswered = 0  # calls that the history does have, under whatever ids
     for message in record.request.messages:
-        named = _ids(message, "tool_call_response")
+        told = told_of(message)
+        named = told.answered
         answer = next((asked[identity] for identity in named if identity in asked), None)
         if answer is not None and unanswered < len(named):
             words = [part for part in answer["parts"] if part.get("type") != "tool_call"]
             if whole and whole[-1].get("role") == "assistant" and whole[-1]["parts"] in (words, []):
                 whole.pop()
-            whole.append({key: value for key, value in answer.items() if key != "finish_reason"})
-            unanswered += _count(answer, "tool_call")
-        unanswered += _count(message, "tool_call") - _count(message, "tool_call_response")
+            if "finish_reason" in answer:
+                answer = {key: value for key, value in answer.items() if key != "finish_reason"}
+            whole.append(answer)
+            unanswered += told_of(answer).calls
+        unanswered += told.calls - told.answers
         whole.append(message)
     if tuple(whole) == record.request.messages:
         return record
@@ -89,19 +92,13 @@ def asking(record: ModelRecord, *, in_history: bool = True) -> dict[str, Message
     """What the model said to ask for tools, by the ids of the calls: as far as the call's history and answer tell."""
     answer = record.answer.messages[:1] if record.answer else ()
     told = (*record.request.messages, *answer) if in_history else answer
-    return {identity: one for one in told for identity in _ids(one, "tool_call")}
+    return {identity: one for one in told for identity in told_of(one).called}
 
 
 def lacks_calls(record: ModelRecord) -> bool:
     """Whether a call's history answers more tool calls than it has."""
-    kinds = [part.get("type") for message in record.request.messages for part in message.get("parts", ())]
-    return kinds.count("tool_call") < kinds.count("tool_call_response")
-
-
-def _count(message: Message, kind: str) -> int:
-    return [part.get("type") for part in message.get("parts", ())].count(kind)
-
-
-def _ids(message: Message, kind: str) -> list[str]:
-    parts = [part for part in message.get("parts", ()) if part.get("type") == kind]
-    return [part["id"] for part in parts if isinstance(part.get("id"), str) and part["id"]]
+    lacking = 0
+    for message in record.request.messages:
+        told = told_of(message)
+        lacking += told.answers - told.calls
+    return lacking > 0

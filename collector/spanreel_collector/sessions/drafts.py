@@ -67,7 +67,7 @@ def draft_runs(trace: Trace) -> list[Draft]:
     }
     loose: Draft | None = None
     for placed in trace:
-        if placed.record is None or isinstance(placed.record, TurnRecord | RunRecord):
+        if placed.record is None or isinstance(placed.record, (TurnRecord, RunRecord)):
             continue
         holder = forest.holder(placed)
         if holder is None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import field
 from typing import Any
 
+from spanreel.frozen import dataclass
+from spanreel.memory import Known
 from spanreel.model import Fidelity, Json, ModelRecord, ToolRecord
 from spanreel_collector import json_text
 from spanreel_collector.trace import Placed
@@ -27,6 +29,34 @@ class Asked:
     call_id: str | None
     name: str
     arguments: Json = field(hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a message tells of tool calls: how many it asks for and answers, and the ids of these."""
+
+    calls: int
+    answers: int
+    called: tuple[str, ...]
+    answered: tuple[str, ...]
+
+
+def told_of(message: Mapping[str, Json]) -> Told:
+    """What a message tells of tool calls; of one that many histories share it is worked out once."""
+    if type(message) is not Known:
+        return _told_of(message)
+    if message.calls is None:
+        message.calls = _told_of(message)
+    told: Told = message.calls
+    return told
+
+
+def _told_of(message: Mapping[str, Json]) -> Told:
+    parts = [(part.get("type"), _text(part.get("id"))) for part in message.get("parts", ())]
+    kinds = [kind for kind, _ in parts]
+    called = tuple(identity for kind, identity in parts if kind == "tool_call" and identity)
+    answered = tuple(identity for kind, identity in parts if kind == "tool_call_response" and identity)
+    return Told(kinds.count("tool_call"), kinds.count("tool_call_response"), called, answered)
 
 
 def read_requests(models: list[Placed]) -> list[Asked]:

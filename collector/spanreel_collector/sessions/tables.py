@@ -18,6 +18,7 @@ from spanreel_collector import json_text
 
 COUNTS = tuple(UsageInfo.model_fields)
 """The counts of a usage, looked up once: to ask the model each time is slow."""
+_ALWAYS_FIT = frozenset({"role", "parts"})
 
 
 class Tables:
@@ -111,6 +112,8 @@ def _well_formed(message: Any) -> dict[str, Any]:
     parts = message.get("parts", [])
     if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
         return {**message, "parts": [{"type": "unknown", "content": parts}]}
+    if message.keys() <= _ALWAYS_FIT:
+        return message
     texts = {key: message[key] for key in ("name", "finish_reason") if isinstance(message.get(key), str)}
     rest = {key: value for key, value in message.items() if key not in ("name", "finish_reason")}
     if not isinstance(rest.get("provider_fields", {}), dict):
@@ -146,7 +149,13 @@ def usage_info(usage: Usage | None) -> UsageInfo | None:
     """The document's form of token counts."""
     if usage is None:
         return None
-    return UsageInfo(**{name: getattr(usage, name) for name in COUNTS})
+    return UsageInfo(
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cache_read_tokens=usage.cache_read_tokens,
+        cache_write_tokens=usage.cache_write_tokens,
+        reasoning_tokens=usage.reasoning_tokens,
+    )
 
 
 def agent_info(agent: Agent) -> AgentInfo:

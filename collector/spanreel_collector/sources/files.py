@@ -53,7 +53,8 @@ def read_pieces(path: str, passed: Callable[[int], None] | None = None) -> Itera
         yield Piece(name, b"", problem=f"cannot be opened: {said}")
         return
     with raw:
-        for record in read_records(raw if passed is None else _Watched(raw, passed)):
+        stream: Any = raw if passed is None else _Watched(raw, passed)
+        for record in read_records(stream):
             yield _piece(record, name, folder)
 
 

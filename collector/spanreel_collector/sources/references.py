@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from spanreel.conventions import INPUT_MESSAGES, OUTPUT_MESSAGES, SYSTEM_INSTRUCTIONS, TOOL_DEFINITIONS
-from spanreel.offloading import SUFFIX, read_kept
+from spanreel.offload_places import SUFFIX, read_kept
 from spanreel.settings import OFFLOAD
 from spanreel_collector.span import Batch, RawLog, RawSpan
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from spanreel import loss_markers
 from spanreel.memory import Known, Memory, known
 from spanreel.model import Fidelity, Json, Message
 from spanreel_collector import json_text
@@ -52,6 +53,7 @@ def _one_by_one(text: str) -> tuple[Message, ...] | None:
             if made is None:
                 return None
             message = known(made)
+            loss_markers.glance(message, each)
             _read_before.keep(each, message)
         found.append(message)
     return tuple(found) or None
