@@ -43,9 +43,12 @@ _SAMPLED: Final = TraceFlags.SAMPLED
 _OF_RUNS: Final = (conventions.INVOKE_AGENT, conventions.RUN_STARTED)
 DELAYS: Final = {Flush.CALL: 0.0, Flush.TURN: 1.0, Flush.RUN: 5.0}
 """Seconds after which what waits is exported, though nothing has woken the thread."""
-LINGER: Final = 0.05
-"""Seconds that the first span waits for others to leave with it, though the thread has been woken: calls that follow
-each other closely then share a request, and the thread does not take turns with the caller at each."""
+LINGER: Final = {Flush.CALL: 0.05, Flush.TURN: 0.25, Flush.RUN: 0.25}
+"""Seconds that the first span waits for others to leave with it, though the thread has been woken.
+
+Calls that follow each other closely then share a request; the thread does not take turns with the caller at each, with
+caches that the other has filled; and the beginning of a run that is short need not be told apart from the run.
+"""
 EXIT_SECONDS: Final = 5.0
 EXIT_SECONDS_FAILING: Final = 1.0
 """How long the process's exit may wait for the last spans; less where the backend did not take those before."""
@@ -204,7 +207,8 @@ class Pipeline:
 
     def _due_at(self) -> float:
         """When what waits is to be exported, whatever else comes."""
-        return self._oldest + (LINGER if self._woken else max(DELAYS[self.settings.flush], LINGER))
+        linger = LINGER[self.settings.flush]
+        return self._oldest + (linger if self._woken else max(DELAYS[self.settings.flush], linger))
 
     def _ensure_thread(self) -> bool:
         """Start the thread where there is none; False where the interpreter allows no more. The lock is held."""
