@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+from base64 import b64decode
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
+
+from pydantic_core import from_json
 
 from conftest import cases
 from spanreel.model import Operation
 from spanreel.point import ModelProtocol, Piece
 from spanreel.protocols import recognise
+from spanreel.protocols.bedrock.frames import read_frames
 
 OPENAI_FILES = ("openai_chat", "openai_responses", "azure_chat", "groq_chat", "mistral_chat")
 """What OpenAI's SDK reads."""
-FILES = (*OPENAI_FILES, "gemini", "ollama_chat", "cohere_v2_chat")
+FILES = (*OPENAI_FILES, "gemini", "ollama_chat", "cohere_v2_chat", "bedrock_converse")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +38,7 @@ class Exchange:
     @property
     def streamed(self) -> bool:
         """Whether the response is a stream of events."""
-        return self.response.startswith((b"data:", b"event:")) or "ndjson" in self.content_type
+        return self.response.startswith((b"data:", b"event:", b"\0")) or "ndjson" in self.content_type
 
     def answering(self, response: bytes) -> Exchange:
         """The same request with another response."""
@@ -58,7 +62,7 @@ def exchanges(file: str) -> Iterator[Exchange]:
                 request=case["request"]["body"],
                 status=response["status"],
                 content_type=response["content_type"] or "text/event-stream",
-                response=response["body"].encode(),
+                response=b64decode(response["body_base64"]) if "body_base64" in response else response["body"].encode(),
                 beta="beta=true" in case["request"]["path"],
             )
 
@@ -69,7 +73,10 @@ def pieces_of(body: bytes, size: int = 97) -> list[Piece]:
 
 
 def events_of(body: bytes) -> list[Any]:
-    """The data of the events of a stream, parsed where they are JSON."""
+    """The data of the events of a stream, parsed where they are JSON; Amazon's with their headers."""
+    if body.startswith(b"\0"):
+        frames = read_frames([(0.0, body)])
+        return [[*map(list, frame.headers or ()), from_json(frame.payload or b"null")] for frame in frames]
     lines = body.decode().replace("\r\n", "\n").split("\n")
     told = [line for line in lines if line.startswith(("data: ", "{"))]
     return [line if line == "data: [DONE]" else json.loads(line.removeprefix("data: ")) for line in told]

@@ -8,10 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import boto3
 import cohere
 import httpx
 import ollama
 import pytest
+from botocore.config import Config
 from google import genai
 
 import spanreel
@@ -177,11 +179,56 @@ def _streamed(events: Any) -> tuple[str, list[Any]]:
     return text, calls
 
 
+@spanreel.run(agent="bedrock")
+def bedrock_agent(root: str, *, stream: bool) -> str:
+    account = {"aws_access_key_id": "k", "aws_secret_access_key": "k", "region_name": "us-east-1"}
+    once = Config(retries={"max_attempts": 1})
+    client: Any = boto3.client("bedrock-runtime", endpoint_url=root, config=once, **account)
+    spec = {"name": "get_weather", "description": "The weather.", "inputSchema": {"json": SCHEMA}}
+    messages: list[Any] = [{"role": "user", "content": [{"text": QUESTION}]}]
+    while True:
+        asked: dict[str, Any] = {
+            "modelId": "us.amazon.nova-v1:0",
+            "system": [{"text": "Be brief."}],
+            "messages": messages,
+            "toolConfig": {"tools": [{"toolSpec": spec}]},
+            "inferenceConfig": {"temperature": 0.5},
+        }
+        message = (
+            _joined(client.converse_stream(**asked)["stream"])
+            if stream
+            else client.converse(**asked)["output"]["message"]
+        )
+        messages.append(message)
+        calls = [block["toolUse"] for block in message["content"] if "toolUse" in block]
+        if not calls:
+            return "".join(block["text"] for block in message["content"])
+        results = [
+            {"toolResult": {"toolUseId": call["toolUseId"], "content": [{"text": get_weather(**call["input"])}]}}
+            for call in calls
+        ]
+        messages.append({"role": "user", "content": results})
+
+
+def _joined(events: Any) -> dict[str, Any]:
+    """A streamed message, as an agent puts it together."""
+    text, call, written = "", None, ""
+    for event in events:
+        if "contentBlockStart" in event:
+            call = event["contentBlockStart"]["start"]["toolUse"]
+        delta = event.get("contentBlockDelta", {}).get("delta", {})
+        text += delta.get("text", "")
+        written += delta.get("toolUse", {}).get("input", "")
+    called = [{"toolUse": {**call, "input": json.loads(written)}}] if call else []
+    return {"role": "assistant", "content": [*([{"text": text}] if text else []), *called]}
+
+
 AGENTS: dict[str, Callable[..., str]] = {
     "gemini": gemini_agent,
     "gemini_over_aiohttp": gemini_agent_over_aiohttp,
     "ollama_chat": ollama_agent,
     "cohere_chat": cohere_agent,
+    "bedrock_converse": bedrock_agent,
 }
 PROTOCOLS = {"gemini_over_aiohttp": "gemini"}
 MODELS = {
@@ -189,6 +236,7 @@ MODELS = {
     "gemini_over_aiohttp": "gemini-2.5-flash",
     "ollama_chat": "qwen3",
     "cohere_chat": "command-r7b",
+    "bedrock_converse": "us.amazon.nova-v1:0",
 }
 
 

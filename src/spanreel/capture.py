@@ -27,11 +27,11 @@ from spanreel.protocols.paths import read_request
 from spanreel.protocols.sse import Arrived
 from spanreel.quiet import quietly
 
-KEPT_HEADERS = ("x-request-id", "request-id", "retry-after", "retry-after-ms", "x-should-retry")
+KEPT_HEADERS = ("x-request-id", "request-id", "retry-after", "retry-after-ms", "x-should-retry", "x-amzn-errortype")
 """The response headers that an SDK reads again; no other is kept."""
 _READ_HEADERS = frozenset({*KEPT_HEADERS, "content-type", "content-encoding"})
 
-_STREAM_TYPES = ("event-stream", "x-ndjson")
+_STREAM_TYPES = ("event-stream", "x-ndjson", "amazon.eventstream")
 _STREAM_START = re.compile(rb"\s*(?:data|event|id|retry)?:")
 
 Attributes = Mapping[str, Any]

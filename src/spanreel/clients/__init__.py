@@ -1,7 +1,8 @@
 """The HTTP clients where exchanges are caught: one module each, a table of `ClientPoint`s at its end."""
 
 from spanreel.clients.aiohttp import AIOHTTP
+from spanreel.clients.botocore import BOTOCORE
 from spanreel.clients.httpx import HTTPX, HTTPX2
 from spanreel.point import ClientPoint
 
-CLIENTS: tuple[ClientPoint, ...] = (*HTTPX, *HTTPX2, *AIOHTTP)
+CLIENTS: tuple[ClientPoint, ...] = (*HTTPX, *HTTPX2, *AIOHTTP, *BOTOCORE)

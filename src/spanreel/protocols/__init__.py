@@ -15,7 +15,16 @@ import pydantic_core
 
 from spanreel.model import Answer, Operation, Request
 from spanreel.point import ModelProtocol
-from spanreel.protocols import anthropic, cohere, gemini, ollama, openai_chat, openai_embeddings, openai_responses
+from spanreel.protocols import (
+    anthropic,
+    bedrock,
+    cohere,
+    gemini,
+    ollama,
+    openai_chat,
+    openai_embeddings,
+    openai_responses,
+)
 from spanreel.protocols.gemini import embeddings as gemini_embeddings
 from spanreel.protocols.ollama import embeddings as ollama_embeddings
 from spanreel.protocols.ollama import generate as ollama_generate
@@ -40,6 +49,7 @@ PROTOCOLS: Final = _table(
     ollama_generate,
     ollama_embeddings,
     cohere,
+    bedrock,
 )
 
 _ENDS: Final = tuple(
@@ -49,6 +59,8 @@ _ANY_END: Final = tuple(end for end, _ in _ENDS)
 # On Vertex the verb is the path's end for the models of every publisher; only Anthropic's speak as at home.
 _VERTEX_ENDS: Final = (":rawPredict", ":streamRawPredict")
 _VERTEX_ANTHROPIC: Final = "/publishers/anthropic/models/"
+# What ends as Bedrock's Converse does may be anybody's but for what stands before the model.
+_BEDROCK_MODEL: Final = "/model/"
 _NAMES: Final = {protocol.NAME: protocol for protocol in PROTOCOLS}
 
 _NEEDED: Final = {
@@ -81,7 +93,8 @@ def recognise(method: str, path: str, extra: Mapping[str, str] | None = None) ->
                 return protocol, next(iter(protocol.PATHS.values()))
     if not path.endswith(_ANY_END):
         return (anthropic, Operation.CHAT) if path.endswith(_VERTEX_ENDS) and _VERTEX_ANTHROPIC in path else None
-    return next(found for end, found in _ENDS if path.endswith(end))
+    found = next(found for end, found in _ENDS if path.endswith(end))
+    return None if found[0] is bedrock and _BEDROCK_MODEL not in path else found
 
 
 def protocol_named(name: str) -> ModelProtocol:
