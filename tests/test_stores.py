@@ -863,6 +863,57 @@ def test_users_of_sessions_that_an_older_release_kept_are_found(home: Home) -> N
     again.close()
 
 
+def test_what_reads_and_writes_cost_does_not_grow_with_what_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = 0
+
+    def count() -> int:
+        nonlocal steps
+        steps += 1
+        return 0
+
+    connect = sqlite3.connect
+
+    def counted(*given: Any, **more: Any) -> sqlite3.Connection:
+        made_connection: sqlite3.Connection = connect(*given, **more)
+        made_connection.set_progress_handler(count, 20)
+        return made_connection
+
+    monkeypatch.setattr(sqlite3, "connect", counted)
+    store = open_store(f"sqlite:///{tmp_path}/store.db")
+
+    def keep(numbers: range) -> frozenset[bytes]:
+        store.append([segment(number, range(3)) for number in numbers])
+        claimed = {int.from_bytes(one.trace): one.mark for one in claim_all(store)}
+        claimed = {number: mark for number, mark in claimed.items() if number in numbers}
+        sessions = [made(summary(f"s{number}", agents=("a",), started=number), number) for number in numbers]
+        names = {trace(number): frozenset({f"c{number // 2}"}) for number in numbers}
+        store.save(derived(*sessions, marks=claimed, names=names))
+        return frozenset(map(trace, numbers))
+
+    def use(numbers: range) -> int:
+        before = steps
+        traces = keep(numbers)
+        found = store.sessions_of("acme", traces)
+        assert len(found) == len(numbers)
+        assert len(store.related("acme", store.names("acme", traces))) == len(numbers)
+        assert len(list(store.segments("acme", traces))) == len(numbers)
+        assert len(store.heads("acme", found)) == len(numbers)
+        assert len(store.find("acme", Filter(agent="a"), limit=5).sessions) == 5
+        for one in found:
+            assert (store.session("acme", one) is None, len(store.traces_of("acme", one))) == (False, 1)
+        store.append([segment(number, range(5)) for number in numbers])
+        store.pending("acme", FAR)
+        return steps - before
+
+    first = use(range(10))
+    for start in range(100, 3000, 500):
+        keep(range(start, start + 500))
+    assert use(range(5000, 5010)) < 2 * first
+    store.close()
+
+
 # -- what goes wrong -------------------------------------------------------------------------------------------------
 
 

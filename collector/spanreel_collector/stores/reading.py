@@ -86,11 +86,13 @@ def read_segments(engine: Engine, tenant: str, traces: frozenset[bytes]) -> Iter
 
     for _, group in groupby(sorted(found), key=batch):
         wanted = [(trace, mark) for mark, trace, _ in group]
+        # CROSS JOIN tells SQLite to look up one pair after the other: it would read all keys of the tenant.
         sql = (
-            "SELECT mark, trace, signal, items, body, size FROM segment WHERE tenant = ? "
-            f"AND (trace, mark) IN (VALUES {', '.join('(?, ?)' for _ in wanted)})"
+            f"WITH wanted (trace, mark) AS (VALUES {', '.join('(?, ?)' for _ in wanted)}) "
+            "SELECT s.mark, s.trace, s.signal, s.items, s.body, s.size FROM wanted w CROSS JOIN segment s "
+            "WHERE s.tenant = ? AND s.trace = w.trace AND s.mark = w.mark"
         )
         with engine.reading() as rows:
-            read = rows.all(sql, (tenant, *(value for one in wanted for value in one)))
+            read = rows.all(sql, (*(value for one in wanted for value in one), tenant))
         for mark, trace, signal, items, body, size in sorted(read):
             yield mark, Segment(tenant, trace, signal, unpack_items(items), body, size)
