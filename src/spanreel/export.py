@@ -43,7 +43,7 @@ _SAMPLED: Final = TraceFlags.SAMPLED
 _OF_RUNS: Final = (conventions.INVOKE_AGENT, conventions.RUN_STARTED)
 DELAYS: Final = {Flush.CALL: 0.0, Flush.TURN: 1.0, Flush.RUN: 5.0}
 """Seconds after which what waits is exported, though nothing has woken the thread."""
-LINGER: Final = {Flush.CALL: 0.05, Flush.TURN: 0.25, Flush.RUN: 0.25}
+LINGER: Final = 0.25
 """Seconds that the first span waits for others to leave with it, though the thread has been woken.
 
 Calls that follow each other closely then share a request; the thread does not take turns with the caller at each, with
@@ -207,8 +207,7 @@ class Pipeline:
 
     def _due_at(self) -> float:
         """When what waits is to be exported, whatever else comes."""
-        linger = LINGER[self.settings.flush]
-        return self._oldest + (linger if self._woken else max(DELAYS[self.settings.flush], linger))
+        return self._oldest + (LINGER if self._woken else max(DELAYS[self.settings.flush], LINGER))
 
     def _ensure_thread(self) -> bool:
         """Start the thread where there is none; False where the interpreter allows no more. The lock is held."""
