@@ -18,7 +18,7 @@ from spanreel.protocols.bedrock.frames import read_frames
 
 OPENAI_FILES = ("openai_chat", "openai_responses", "azure_chat", "groq_chat", "mistral_chat")
 """What OpenAI's SDK reads."""
-FILES = (*OPENAI_FILES, "gemini", "ollama_chat", "cohere_v2_chat", "bedrock_converse")
+FILES = (*OPENAI_FILES, "gemini", "ollama_chat", "cohere_v1_chat", "cohere_v2_chat", "bedrock_converse")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,8 @@ class Exchange:
     @property
     def streamed(self) -> bool:
         """Whether the response is a stream of events."""
-        return self.response.startswith((b"data:", b"event:", b"\0")) or "ndjson" in self.content_type
+        told = self.content_type.endswith(("ndjson", "stream+json"))
+        return told or self.response.startswith((b"data:", b"event:", b"\0"))
 
     def answering(self, response: bytes) -> Exchange:
         """The same request with another response."""

@@ -322,7 +322,24 @@ def _embed_gemini(root: str) -> Any:
     ]
 
 
+def _ask_cohere(root: str) -> Any:
+    with httpx.Client() as http:
+        client: Any = cohere.Client(api_key="k", base_url=root, httpx_client=http)
+        history = [{"role": "USER", "message": "Hello."}, {"role": "CHATBOT", "message": "Well?"}]
+        answer = client.chat(model="m", message="Count.", preamble="Be brief.", chat_history=history)
+        return answer.text, answer.finish_reason
+
+
+def _ask_cohere_stream(root: str) -> Any:
+    with httpx.Client() as http:
+        client: Any = cohere.Client(api_key="k", base_url=root, httpx_client=http)
+        events = list(client.chat_stream(model="m", message="Count."))
+        return [event.text for event in events if event.event_type == "text-generation"], events[-1].response.text
+
+
 OTHERS: dict[str, tuple[Callable[[str], Any], Any]] = {
+    "cohere_chat_v1": (_ask_cohere, testing.text("one two three")),
+    "cohere_chat_v1-stream": (_ask_cohere_stream, testing.text("one two three")),
     "ollama_generate": (_generate, testing.text("one two three")),
     "ollama_generate-stream": (_generate_stream, testing.text("one two three")),
     "ollama_embeddings": (_embed, testing.embeddings),

@@ -25,6 +25,7 @@ from spanreel.protocols import (
     openai_embeddings,
     openai_responses,
 )
+from spanreel.protocols.cohere import first as cohere_first
 from spanreel.protocols.gemini import embeddings as gemini_embeddings
 from spanreel.protocols.ollama import embeddings as ollama_embeddings
 from spanreel.protocols.ollama import generate as ollama_generate
@@ -49,6 +50,7 @@ PROTOCOLS: Final = _table(
     ollama_generate,
     ollama_embeddings,
     cohere,
+    cohere_first,
     bedrock,
 )
 
@@ -69,7 +71,8 @@ _NEEDED: Final = {
     Operation.MODERATION: (b'"input"',),
 }
 
-_AT_HOME: Final = (ollama, ollama_generate, ollama_embeddings, cohere)
+_NEEDED_AT_FIRST: Final = (b'"message"',)
+_AT_HOME: Final = (ollama, ollama_generate, ollama_embeddings, cohere, cohere_first)
 """At the paths of these many a web application has something of its own, which names no model."""
 
 _MODEL_KEY = b'"model"'
@@ -111,7 +114,8 @@ def is_exchange(operation: Operation, body: bytes, protocol: ModelProtocol | Non
         return False
     if not body.startswith(b"{") and body.lstrip()[:1] != b"{":
         return False
-    for name in _NEEDED.get(operation, ()):  # noqa: SIM110 - `any` costs a generator, at every call
+    needed = _NEEDED_AT_FIRST if protocol is cohere_first else _NEEDED.get(operation, ())
+    for name in needed:  # noqa: SIM110 - `any` costs a generator, at every call
         if name in body:
             return True
     return False

@@ -20,13 +20,14 @@ _READ_REASON: Final = {
     "ERROR": "error",
     "TIMEOUT": "error",
 }
-_WRITE_REASON: Final = {
+WRITE_REASON: Final = {
     "stop": "COMPLETE",
     "length": "MAX_TOKENS",
     "tool_call": "TOOL_CALL",
     "content_filter": "ERROR_TOXIC",
     "error": "ERROR",
 }
+"""Our reasons in Cohere's words."""
 
 
 def read_body(body: Mapping[str, Json]) -> Answer:
@@ -60,9 +61,9 @@ def write_body(answer: Answer) -> dict[str, Json]:
         parts = message.get("parts") or []
         made_up = "tool_call" if any(part.get("type") == "tool_call" for part in parts) else "stop"
         written = reason or made_up
-        body["finish_reason"] = _WRITE_REASON.get(written, written.upper())
+        body["finish_reason"] = WRITE_REASON.get(written, written.upper())
     if answer.usage is not None:
-        body["usage"] = _write_usage(answer.usage)
+        body["usage"] = write_usage(answer.usage)
     rest = dict(answer.provider_fields)
     # What was kept must not beat what has been put in since.
     if message is not None:
@@ -95,7 +96,8 @@ def write_failure(error: Error) -> dict[str, Json]:
     return {"message": error.message}
 
 
-def _write_usage(usage: Usage) -> dict[str, Json]:
+def write_usage(usage: Usage) -> dict[str, Json]:
+    """Token counts, seen and billed."""
     counts = {"input_tokens": usage.input_tokens or 0, "output_tokens": usage.output_tokens or 0}
     written: dict[str, Json] = {"billed_units": dict(counts), "tokens": counts}
     if usage.cache_read_tokens is not None:
