@@ -43,15 +43,17 @@ class Parameters:
             raise TypeError("too many positional arguments")
         if self.rest is not None:
             arguments[self.rest] = args[len(positional) :]
-        for name, value in kwargs.items():
-            if name in self.keywords:
-                if name in positional[: len(args)]:
-                    raise TypeError(f"multiple values for argument {name!r}")
+        if kwargs:
+            named = kwargs.keys()
+            if args and not self.keywords.intersection(positional[: len(args)]).isdisjoint(named):
+                raise TypeError("multiple values for an argument")
+            if named <= self.keywords:
+                arguments.update(kwargs)
             elif not self.more:
-                raise TypeError(f"got an unexpected keyword argument {name!r}")
-            elif name in self.template:  # of the same name as one that only stands by its position, which is kept
-                continue
-            arguments[name] = value
+                raise TypeError("got an unexpected keyword argument")
+            else:  # of two of one name, the one that stands by its position is kept
+                hidden = self.template.keys() - self.keywords
+                arguments.update((name, value) for name, value in kwargs.items() if name not in hidden)
         for name in self.required:
             if arguments[name] is _MISSING:
                 raise TypeError(f"missing a required argument: {name!r}")

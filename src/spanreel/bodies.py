@@ -208,10 +208,10 @@ def _pieces(body: Iterable[bytes], tap: Tap) -> Iterator[bytes]:
 class _AsyncPieces:
     """`_pieces` for asynchronous clients. No generator of ours: event loops close those that are left, in tasks."""
 
-    __slots__ = ("_keep", "_pieces", "_room", "_tap")
+    __slots__ = ("_keep", "_next", "_room", "_tap")
 
     def __init__(self, pieces: AsyncIterator[bytes], tap: Tap) -> None:
-        self._pieces, self._tap = pieces, tap
+        self._next, self._tap = pieces.__anext__, tap
         self._keep, self._room = tap.keep, tap.room
 
     def __aiter__(self) -> AsyncIterator[bytes]:
@@ -219,7 +219,7 @@ class _AsyncPieces:
 
     async def __anext__(self) -> bytes:
         try:
-            data = await anext(self._pieces)
+            data = await self._next()
         except StopAsyncIteration:
             self._tap.closed()
             raise
@@ -227,8 +227,8 @@ class _AsyncPieces:
             self._tap.failed(error)
             raise
         try:
-            self._room -= len(data)
-            if self._room >= 0:
+            self._room = room = self._room - len(data)
+            if room >= 0:
                 self._keep((monotonic_ns(), data))
             else:
                 self._tap.drop(len(data))

@@ -135,10 +135,10 @@ class Boundary:
     def note_begun(self, run: RunScope, begun: Begun) -> None:
         """What was not known when the run was opened. A conversation's id counts where nobody has said another."""
         if begun.conversation_id and run.parent is None and run.session.id is None:
-            run.session = replace(run.session, id=begun.conversation_id)
-            run.span.set_attribute(conventions.CONVERSATION_ID, begun.conversation_id)
+            run.session = merge(run.session, SessionInfo(id=begun.conversation_id))
+            say(run.span, {conventions.CONVERSATION_ID: begun.conversation_id})
         if begun.sees_tools:
-            run.span.set_attribute(conventions.RUN_SEES_TOOLS, True)
+            say(run.span, {conventions.RUN_SEES_TOOLS: True})
 
     def _say_started(self, tracer: Tracer, hold: Hold, scope: RunScope, kept: RunKept, player: Player | None) -> None:
         start = self._start(conventions.RUN_STARTED, None, scope.live.agent, scope.session, player)

@@ -30,6 +30,29 @@ def _doors() -> tuple[Callable[[], Context], Callable[[Context], Any], Callable[
 current, attach, detach = _doors()
 
 
+def leave(token: Any) -> None:
+    """`detach`; a coroutine that was thrown away is closed in another context, where there is nothing to detach."""
+    try:
+        detach(token)
+    except ValueError:
+        pass
+
+
+class Inside:
+    """A block inside what ``enter()`` makes current."""
+
+    __slots__ = ("_enter", "_token")
+
+    def __init__(self, enter: Callable[[], Any]) -> None:
+        self._enter = enter
+
+    def __enter__(self) -> None:
+        self._token = self._enter()
+
+    def __exit__(self, *_: object) -> None:
+        leave(self._token)
+
+
 class Attached:
     """A context that is current inside a block; a class, since a generator costs several times as much."""
 
@@ -42,8 +65,7 @@ class Attached:
         self._token = attach(self._context)
 
     def __exit__(self, *_: object) -> None:
-        # A coroutine that was thrown away is closed in another context, where there is nothing to detach.
-        try:
+        try:  # as in `leave`
             detach(self._token)
         except ValueError:
             pass

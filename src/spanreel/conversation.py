@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from contextvars import Token
 from typing import Any, TypeVar, cast
 
@@ -12,6 +12,7 @@ import wrapt
 from opentelemetry import context as otel
 from opentelemetry.context import set_value
 
+from spanreel import contexts
 from spanreel.model import SessionInfo
 from spanreel.scope import SESSION_KEY
 from spanreel.snapshot import snapshot
@@ -61,22 +62,16 @@ class session:  # noqa: N801  # used as a decorator and in `with`, where functio
         self.__exit__()
 
 
-class _SessionWatch(AbstractContextManager[None]):
+class _SessionWatch:
     """Steps of a generator, inside a session."""
 
     def __init__(self, info: SessionInfo) -> None:
         self.info = info
 
-    def entered(self) -> AbstractContextManager[None]:
-        return self
+    def stepping(self) -> Callable[[], Any]:
+        return lambda: contexts.attach(set_value(SESSION_KEY, self.info))
 
-    def __enter__(self) -> None:
-        self._token = otel.attach(set_value(SESSION_KEY, self.info))
-
-    def __exit__(self, *_: object) -> None:
-        otel.detach(self._token)
-
-    def item(self, value: Any) -> None:
+    def hearing(self) -> None:
         """Nothing is kept."""
 
     def finish(self, result: Any) -> None:

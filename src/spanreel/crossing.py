@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from opentelemetry.context import Context
@@ -72,6 +73,14 @@ class Crossing:
                 contexts.attach(before)
 
         return leave
+
+    def stepping(self) -> Callable[[], Any]:
+        """What makes the crossing's context current for a step of a generator."""
+        return partial(contexts.attach, self.context)
+
+    def hearing(self) -> Callable[[Any], None] | None:
+        """What hears of a generator's values; None where nobody wants to know."""
+        return self.item if self.begun is not None or self.items is not None else None
 
     def item(self, value: Any) -> None:
         """A stream's value is handed out, or what a block was entered with."""

@@ -33,7 +33,7 @@ def live_span(context: Context | None = None) -> Span:
     span: Any = (contexts.current() if context is None else context).get(contexts.SPAN_KEY)
     while type(span) is SilencedSpan:
         span = span.above
-    return span if isinstance(span, Span) else INVALID_SPAN
+    return INVALID_SPAN if span is None else span
 
 
 def is_same(one: Span, other: Span) -> bool:

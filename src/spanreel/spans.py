@@ -92,7 +92,7 @@ def begin(tracer: Tracer, start: Start, context: Context, kind: SpanKind = SpanK
 
 
 def say(span: Span, attributes: dict[str, Any]) -> None:
-    """Have a span that has just begun say these too; nothing is worked out for it."""
+    """Have a span that has begun say these too, in the place of what it said from the start; nothing is worked out."""
     if type(span) is OwnSpan:
         span.say(attributes)
     else:
@@ -232,11 +232,11 @@ class OwnSpan(Span):
         return attributes
 
     def say(self, attributes: dict[str, Any]) -> None:
-        """Say these too, right after the start."""
+        """Say these too."""
         if self._start is None:
             self.attributes.update(attributes)
         else:
-            self._said = attributes
+            self._said = attributes if self._said is None else self._said | attributes
 
     def _work_out(self) -> None:
         """Ask what was said from the start, and let go of what that takes: a context may outlive the call."""

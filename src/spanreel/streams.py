@@ -9,20 +9,21 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import AbstractContextManager, nullcontext
 from functools import wraps
 from typing import Any, Protocol
+
+from spanreel.contexts import Inside, attach, current, detach, leave
 
 
 class Watch(Protocol):
     """Who watches a generator."""
 
-    def entered(self) -> AbstractContextManager[None]:
-        """The context to take steps in, one after the other: it is entered again for each."""
+    def stepping(self) -> Callable[[], Any]:
+        """What makes the context of a step current, and gives what `contexts.detach` takes it back with."""
         ...
 
-    def item(self, value: Any) -> None:
-        """A value is about to be handed out."""
+    def hearing(self) -> Callable[[Any], None] | None:
+        """What hears of each value that is about to be handed out; None where nobody wants to know."""
         ...
 
     def finish(self, result: Any) -> None:
@@ -37,6 +38,10 @@ class Watch(Protocol):
 class BlockWatch(Watch, Protocol):
     """Who watches a block."""
 
+    def item(self, value: Any) -> None:
+        """The block has been entered with this."""
+        ...
+
     def stay(self) -> Callable[[], None]:
         """Make the context current until what comes back is called, be it in another task."""
         ...
@@ -50,24 +55,28 @@ def watch_generator(open_watch: Callable[[], Watch | None], make: Callable[[], A
     sent: Any = None
     thrown: BaseException | None = None
     generator: Any = None
-    inside, tell = watch.entered(), watch.item
+    enter, hear = watch.stepping(), watch.hearing()
     try:
-        with inside:
+        with Inside(enter):
             generator = make()
         while True:
-            with inside:
+            token = enter()
+            try:
                 if thrown is not None:
-                    value = generator.throw(thrown)
+                    raised, thrown = thrown, None
+                    value = generator.throw(raised)
                 elif sent is None:
                     value = next(generator)
                 else:
                     value = generator.send(sent)
-            sent = thrown = None
-            tell(value)
+            finally:
+                detach(token)
+            if hear is not None:
+                hear(value)
             try:
                 sent = yield value
             except GeneratorExit:
-                with inside:
+                with Inside(enter):
                     close = getattr(generator, "close", None)
                     if close is not None:
                         close()
@@ -95,27 +104,31 @@ async def watch_async_generator(
         watch = _Unwatched()
     sent: Any = None
     thrown: BaseException | None = None
-    inside, tell = watch.entered(), watch.item
+    enter, hear = watch.stepping(), watch.hearing()
     try:
-        with inside:
+        with Inside(enter):
             generator = make()
         while True:
-            with inside:
+            token = enter()
+            try:
                 if thrown is not None:
-                    value = await generator.athrow(thrown)
+                    raised, thrown = thrown, None
+                    value = await generator.athrow(raised)
                 elif sent is None:
                     value = await anext(generator)
                 else:
                     value = await generator.asend(sent)
-            sent = thrown = None
-            tell(value)
+            finally:
+                leave(token)
+            if hear is not None:
+                hear(value)
             try:
                 sent = yield value
             except BaseException as error:
                 if not isinstance(error, GeneratorExit) and not _is_left(error):
                     thrown = error  # into the generator at the next step
                     continue
-                with inside:
+                with Inside(enter):
                     close = getattr(generator, "aclose", None)
                     if close is not None:
                         await close()
@@ -242,8 +255,11 @@ def _nothing() -> None:
 class _Unwatched:
     """A watch that sees nothing."""
 
-    def entered(self) -> AbstractContextManager[None]:
-        return nullcontext()
+    def stepping(self) -> Callable[[], Any]:
+        return lambda: attach(current())
+
+    def hearing(self) -> None:
+        return None
 
     def stay(self) -> Callable[[], None]:
         return _nothing
