@@ -94,8 +94,8 @@ def split_objects(text: str) -> list[str] | None:
     if begins is None or not text.endswith("}]"):
         return None
     opening = begins[1]
-    first, *others = _between(text, opening)
-    return [first, *(opening + other for other in others)]
+    pieces = _between(text, opening)
+    return [pieces[0], *[opening + other for other in pieces[1:]]]
 
 
 def _between(text: str, opening: str) -> list[str]:

@@ -30,7 +30,7 @@ class Placed:
     @property
     def started(self) -> int:
         """When it started, its first attempt included; nanoseconds, 0 where unknown."""
-        return min(placed.span.start for placed in (*self.earlier, self))
+        return min(placed.span.start for placed in (*self.earlier, self)) if self.earlier else self.span.start
 
 
 Trace = tuple[Placed, ...]

@@ -86,6 +86,7 @@ _USAGE = {
         "gen_ai.usage.reasoning_tokens",
     ),
 }
+_USAGE_KEYS = tuple((field, key) for field, keys in _USAGE.items() for key in keys)
 
 
 def read(span: RawSpan) -> Record | None:
@@ -179,9 +180,10 @@ def _with_reasons(messages: tuple[Message, ...], reasons: list[str]) -> list[Mes
 
 
 def _read_usage(attributes: Attributes) -> Usage | None:
-    counts = {
-        field: count for field, keys in _USAGE.items() if (count := values.integer(attributes, *keys)) is not None
-    }
+    counts: dict[str, int] = {}
+    for field, key in _USAGE_KEYS:
+        if key in attributes and field not in counts and (count := values.integer(attributes, key)) is not None:
+            counts[field] = count
     return values.whole_usage(Usage(**counts)) if counts else None
 
 

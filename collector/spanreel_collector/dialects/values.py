@@ -68,9 +68,8 @@ _NUMBER = re.compile(r"-?\d{1,18}(?:\.\d{1,18})?(?:[eE]-?\d{1,2})?", re.ASCII)
 
 def with_numbers(settings: dict[str, Json]) -> dict[str, Json]:
     """A request's settings, of which numbers may come as text: there are stores that keep texts alone."""
-    for name in _NUMERIC:
-        value = settings.get(name)
-        if isinstance(value, str) and _NUMBER.fullmatch(value):
+    for name, value in settings.items():
+        if isinstance(value, str) and name in _NUMERIC and _NUMBER.fullmatch(value):
             settings[name] = int(value) if value.removeprefix("-").isdigit() else float(value)
     return settings
 

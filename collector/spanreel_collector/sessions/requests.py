@@ -41,6 +41,9 @@ class Told:
     answered: tuple[str, ...]
 
 
+_NOTHING_TOLD = Told(0, 0, (), ())
+
+
 def told_of(message: Mapping[str, Json]) -> Told:
     """What a message tells of tool calls; of one that many histories share it is worked out once."""
     if type(message) is not Known:
@@ -52,11 +55,18 @@ def told_of(message: Mapping[str, Json]) -> Told:
 
 
 def _told_of(message: Mapping[str, Json]) -> Told:
-    parts = [(part.get("type"), _text(part.get("id"))) for part in message.get("parts", ())]
-    kinds = [kind for kind, _ in parts]
-    called = tuple(identity for kind, identity in parts if kind == "tool_call" and identity)
-    answered = tuple(identity for kind, identity in parts if kind == "tool_call_response" and identity)
-    return Told(kinds.count("tool_call"), kinds.count("tool_call_response"), called, answered)
+    calls = answers = 0
+    called: list[str] = []
+    answered: list[str] = []
+    for part in message.get("parts", ()):
+        kind = part.get("type")
+        if kind == "tool_call":
+            calls += 1
+            called += filter(None, (_text(part.get("id")),))
+        elif kind == "tool_call_response":
+            answers += 1
+            answered += filter(None, (_text(part.get("id")),))
+    return Told(calls, answers, tuple(called), tuple(answered)) if calls or answers else _NOTHING_TOLD
 
 
 def read_requests(models: list[Placed]) -> list[Asked]:

@@ -95,9 +95,10 @@ def _message(item: Any) -> Message | None:
     if "parts" not in item and any(isinstance(item.get(key), list) for key in ("content", "tool_calls")):
         return read_message(item)  # a provider's own form, under the conventions' name
     message: Message = {"role": role(item["role"]), "parts": _message_parts(item)}
-    if message["parts"] and all(part["type"] == "tool_call_response" for part in message["parts"]):
+    kinds = {part["type"] for part in message["parts"]}
+    if kinds == {"tool_call_response"}:
         message["role"] = "tool"  # which Anthropic's form and pydantic-ai's give to the user
-    if message["role"] == "tool" and message["parts"] and all(part["type"] == "text" for part in message["parts"]):
+    if message["role"] == "tool" and kinds == {"text"}:
         told = "".join(str(part.get("content", "")) for part in message["parts"])
         captured_any = any("content" in part for part in message["parts"])
         answer: dict[str, Json] = {"type": "tool_call_response", "id": _identity(item)}
