@@ -260,7 +260,14 @@ def _tool_point(function: Callable[..., Any], made: ToolBlock) -> Point:
         lambda result: ToolResult(result, type=shape_of(result, names_of(function))),
         rebuild=lambda recorded, _arguments: result_again(recorded.value, recorded.type, function),
         mutable=True,
+        shared=_instance_of,
     )
+
+
+def _instance_of(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a method shares with its agent."""
+    instance = arguments.get("self")
+    return {} if instance is None else {"self": instance}
 
 
 def _name_of(function: Any) -> str:

@@ -39,6 +39,7 @@ from spanreel.quiet import quietly
 from spanreel.rebuilding import change_again, changed_arguments
 from spanreel.scope import RunScope, ToolScope, is_open, opened, run_in, scope_in
 from spanreel.snapshot import snapshot
+from spanreel.surroundings import Noticed, change_shared, changed_since, notice
 
 _NOTHING: Any = object()
 
@@ -212,11 +213,18 @@ def _open_tool(
         read = result if isinstance(result, ToolResult) else point.read_result(result)
         if not isinstance(read, ToolResult):
             return ToolResult()
-        if point.mutable and player is None and boundary.content:
-            read = replace(read, changed=changed_arguments(scope.request.arguments, arguments))
+        if player is None and boundary.content:
+            changed = changed_arguments(scope.request.arguments, arguments) if point.mutable else None
+            read = replace(read, changed={**(changed or {}), **changed_since(before, shared)} or None)
         return read
 
     run = current_run()
+    shared: Mapping[str, Any] = {}
+    before: Noticed = {}
+    if point.shared is not None and boundary.content and request.kind not in (ToolKind.AGENT, ToolKind.HANDOFF):
+        with quietly(f"look at what {point.target} shares with its agent"):
+            shared = point.shared(arguments)
+            before = notice(shared) if player is None else before
     crossing, scope = boundary.open_tool(request, player, read_result)
     request = scope.request
     crossing.read_control_flow, crossing.errors = partial(_read_control_flow, point), point.errors
@@ -319,6 +327,8 @@ def _serve(passage: Passage, point: Point, answer: ToolResult, arguments: Mappin
             passage.error_after = _error_again(point, answer.raises, arguments)
         if answer.changed:
             change_again(arguments, answer.changed)
+            if point.shared is not None:
+                change_shared(point.shared(arguments), answer.changed)
     except BaseException as error:
         if _read_control_flow(point, error) is None:
             raise

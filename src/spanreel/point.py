@@ -255,8 +255,9 @@ class Point:
     ``work(result)`` is for a call that returns a handle at once: the task or future whose end is the end of the call;
     ``block`` for one that returns a context manager, whose block is the call and whose entered value is the result, and
     ``read_begun(entered)`` reads what has come to be known by then. ``mutable``: a tool may change its arguments, which
-    is kept and done again. ``outermost`` is for tool calls that are part of the tool call around them, where there is
-    one. Exceptions whose class names stand in
+    is kept and done again, as are changes of what it shares with its agent, which ``shared(arguments)`` gives by name.
+    ``outermost`` is for tool calls that are part of the tool call around them, where there is one. Exceptions whose
+    class names stand in
     ``control_flow`` are no errors: the call is interrupted, or what ``read_control_flow(exception)`` says; in
     ``errors`` their category is given.
     """
@@ -274,6 +275,7 @@ class Point:
     block: bool = False
     outermost: bool = False
     mutable: bool = False
+    shared: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
     read_begun: Callable[[Any], Begun] | None = None
     values: bool = True
     control_flow: tuple[str, ...] = ()

@@ -88,6 +88,12 @@ def read_tool(_executor: Any, arguments: Mapping[str, Any]) -> ToolRequest:
     )
 
 
+def shared_with_tool(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The context that the caller gave the run, and every tool of it may change."""
+    context = getattr(arguments.get("tool_context"), "context", None)
+    return {} if context is None else {"context": context}
+
+
 def _decoded(text: Any) -> Json:
     try:
         return json.loads(text) if text else {}
@@ -189,6 +195,7 @@ OPENAI_AGENTS = Framework(
             read_tool,
             read_tool_result,
             rebuild_tool_result,
+            shared=shared_with_tool,
             errors=ERRORS,
         ),
         Point(

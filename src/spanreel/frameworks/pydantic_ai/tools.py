@@ -50,6 +50,12 @@ def read_tool(_toolset: Any, arguments: Mapping[str, Any]) -> ToolRequest:
     )
 
 
+def shared_with_tool(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The dependencies that the caller gave the run, and every tool of it may change."""
+    dependencies = arguments["ctx"].deps
+    return {} if dependencies is None else {"deps": dependencies}
+
+
 def _changes(annotations: Any) -> bool | None:
     """What an MCP server hints about its tool."""
     for hint, changes in (("readOnlyHint", False), ("destructiveHint", True)):
@@ -128,6 +134,7 @@ TOOL = Point(
     read_tool,
     read_tool_result,
     rebuild_tool_result,
+    shared=shared_with_tool,
     control_flow=("ApprovalRequired", "CallDeferred"),
     read_control_flow=read_deferral,
 )
