@@ -26,6 +26,8 @@ class Parameters:
     template: dict[str, Any]
     positional: tuple[str, ...]
     keywords: frozenset[str]
+    hidden: frozenset[str]
+    """Those that no keyword gives."""
     required: tuple[str, ...]
     rest: str | None
     more: bool
@@ -51,9 +53,10 @@ class Parameters:
                 arguments.update(kwargs)
             elif not self.more:
                 raise TypeError("got an unexpected keyword argument")
+            elif self.hidden.isdisjoint(named):
+                arguments.update(kwargs)
             else:  # of two of one name, the one that stands by its position is kept
-                hidden = self.template.keys() - self.keywords
-                arguments.update((name, value) for name, value in kwargs.items() if name not in hidden)
+                arguments |= {name: value for name, value in kwargs.items() if name not in self.hidden}
         for name in self.required:
             if arguments[name] is _MISSING:
                 raise TypeError(f"missing a required argument: {name!r}")
@@ -82,11 +85,14 @@ def _parameters(signature: inspect.Signature) -> Parameters:
     named = [one for one in every if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
     defaults = {one.name: _MISSING if one.default is one.empty else one.default for one in named}
     rest = next((one.name for one in every if one.kind is one.VAR_POSITIONAL), None)
+    template = {one.name: defaults.get(one.name, ()) for one in every if one.kind is not one.VAR_KEYWORD}
+    keywords = frozenset(one.name for one in named if one.kind is not one.POSITIONAL_ONLY)
     return Parameters(
         signature,
-        template={one.name: defaults.get(one.name, ()) for one in every if one.kind is not one.VAR_KEYWORD},
+        template,
         positional=tuple(one.name for one in named if one.kind is not one.KEYWORD_ONLY),
-        keywords=frozenset(one.name for one in named if one.kind is not one.POSITIONAL_ONLY),
+        keywords=keywords,
+        hidden=frozenset(template) - keywords,
         required=tuple(name for name, default in defaults.items() if default is _MISSING),
         rest=rest,
         more=any(one.kind is one.VAR_KEYWORD for one in every),

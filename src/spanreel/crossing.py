@@ -96,8 +96,11 @@ class Crossing:
             if self.items is not None:
                 result = self.items  # not what a generator returned beside what it yielded
             if self.told is not None:
-                with quietly("tell a replay the end of a call"):
+                try:
                     self.told(result, None)
+                except Exception:
+                    with quietly("tell a replay the end of a call"):
+                        raise
             if error is None and self.noticed is not None and (swallowed := self.noticed()) is not None:
                 error, status = describe_error(swallowed, self.errors, self.category), model.Status.ERROR
             self._close(result, error, status)
@@ -130,19 +133,32 @@ class Crossing:
     def _close(self, result: Any, error: Error | None, status: model.Status) -> None:
         end_time, span = time.time_ns(), self.span
         if span.is_recording():
-            with Attached(self.context), quietly("keep what a call returned"):
-                self.kept.end(result, error, status)
+            with Attached(self.context):
+                try:
+                    self.kept.end(result, error, status)
+                except Exception:
+                    with quietly("keep what a call returned"):
+                        raise
             if error is not None:
                 with quietly("set a span's status"):
                     span.set_attribute(conventions.ERROR_TYPE, error.type)
                     span.set_status(Status(StatusCode.ERROR, error.message if self.content else None))
-            with quietly("hand over what a call kept"):
+            try:
                 self.hold(span, self.kept.capture())
-        if self.leave is not None:
-            with quietly("close a turn"):
+            except Exception:
+                with quietly("hand over what a call kept"):
+                    raise
+        try:
+            if self.leave is not None:
                 self.leave(end_time)
-        with quietly("end a span"):
+        except Exception:
+            with quietly("close a turn"):
+                raise
+        try:
             span.end(end_time)
+        except Exception:
+            with quietly("end a span"):
+                raise
 
 
 MOST_ITEMS = 10_000

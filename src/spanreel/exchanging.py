@@ -74,10 +74,13 @@ def open_exchange(client: ClientPoint, wrapped: Any, args: tuple[Any, ...], kwar
         return None
     exchange, found = None, None
     player: Player | None = None
-    with quietly("recognise an HTTP request"):
+    try:
         arguments = client.bind(wrapped, args, kwargs)
         method, path = client.peek(arguments)
         found = boundary.recognise(path) if method == "POST" else None
+    except Exception:
+        with quietly("recognise an HTTP request"):
+            raise
     if found is None:
         return None
     context = contexts.current()
@@ -86,7 +89,7 @@ def open_exchange(client: ClientPoint, wrapped: Any, args: tuple[Any, ...], kwar
     player = current_player()
     if player is None and (not boundary.records or _is_unwanted(context)):
         return None
-    with quietly("open a model call"):
+    try:
         request = client.read_request(arguments)
         protocol, operation = found
         if request is not None and not is_exchange(operation, request.body, protocol):
@@ -97,6 +100,9 @@ def open_exchange(client: ClientPoint, wrapped: Any, args: tuple[Any, ...], kwar
                 return None
             crossing, capture, live = opened
             exchange = Exchange(client, protocol, operation, request, arguments, crossing, capture, live, player)
+    except Exception:
+        with quietly("open a model call"):
+            raise
     if exchange is None and player is not None:
         player.refuse(f"a model request to {path} whose body is a stream")
     return exchange
@@ -207,7 +213,7 @@ class Exchange:
         if self._watched:
             return
         self._watched = True
-        with quietly("keep a model's answer"):
+        try:
             client, capture = self.client, self.capture
             capture.status, capture.headers = client.read_status(response), client.read_headers(response)
             if capture.status >= 400:
@@ -220,6 +226,9 @@ class Exchange:
                 _end_at_exit()
                 return
             capture.body_at = time.monotonic_ns()
+        except Exception:
+            with quietly("keep a model's answer"):
+                raise
         self.closed()
 
     def drop(self, size: int) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import concurrent.futures.thread  # noqa: F401 -- see `_make_ready`
 import contextlib
+import math
 import os
 import sys
 import threading
@@ -44,11 +45,11 @@ _OF_RUNS: Final = (conventions.INVOKE_AGENT, conventions.RUN_STARTED)
 DELAYS: Final = {Flush.CALL: 0.0, Flush.TURN: 1.0, Flush.RUN: 5.0}
 """Seconds after which what waits is exported, though nothing has woken the thread."""
 LINGER: Final = 0.25
-"""Seconds that the first span waits for others to leave with it, though the thread has been woken.
-
-Calls that follow each other closely then share a request; the thread does not take turns with the caller at each, with
-caches that the other has filled; and the beginning of a run that is short need not be told apart from the run.
-"""
+"""Seconds that the first span waits for others to leave with it, though the thread has been woken: calls that follow
+each other closely then share a request, and the beginning of a short run need not be told apart from the run."""
+LINGER_WHILE_BUSY: Final = 1.0
+"""The same where spans left less than so many seconds before: a thread that takes turns with its caller at every few
+calls, each with caches that the other has filled, takes twice the time for each."""
 EXIT_SECONDS: Final = 5.0
 EXIT_SECONDS_FAILING: Final = 1.0
 """How long the process's exit may wait for the last spans; less where the backend did not take those before."""
@@ -79,6 +80,8 @@ class Pipeline:
         """What waits of runs that have begun, by the ids of their spans."""
         self._bytes = 0
         self._oldest = 0.0
+        self._left = -math.inf
+        """When spans left last."""
         self._taken = self._done = 0
         self._flush_to = 0
         self._woken = self._stopping = False
@@ -95,8 +98,11 @@ class Pipeline:
 
     def take(self, span: OwnSpan) -> None:
         """A span has ended: into the queue with it and its capture; where that is full, the newest content goes."""
-        with quietly("queue a span"):
+        try:
             self._take(span)
+        except Exception:
+            with quietly("queue a span"):
+                raise
 
     def wake(self) -> None:
         """Export what waits, soon."""
@@ -145,17 +151,17 @@ class Pipeline:
         capture, span.capture = span.capture, None
         if not self._exports or not span.flags & _SAMPLED or span.start_time < self._forked_at:
             return
-        size = SPAN_BYTES + (capture.size if capture is not None else 0)
+        size = SPAN_BYTES if capture is None else SPAN_BYTES + capture.size
         with self._lock:
             if self._stopping:
                 self.losses.add(reasons.AFTER_SHUTDOWN)
                 return
-            queue, room = self._queue, self.settings.queue_bytes
-            if len(queue) >= MAX_SPANS or self._bytes + SPAN_BYTES > room:
+            queue, held, room = self._queue, self._bytes, self.settings.queue_bytes
+            if len(queue) >= MAX_SPANS or held + SPAN_BYTES > room:
                 self.losses.add(reasons.QUEUE_FULL)
                 return
             # The last eighth of the room is for spans alone, so that a call leaves a trace when its content cannot.
-            dropped = capture is not None and self._bytes + size > room * 7 // 8
+            dropped = capture is not None and held + size > room * 7 // 8
             if dropped:
                 self.losses.add(reasons.QUEUE_FULL_CONTENT)
                 capture, size = None, SPAN_BYTES
@@ -163,16 +169,17 @@ class Pipeline:
                 self._oldest = time.monotonic()
             waiting = Waiting(span, capture, size, dropped)
             queue.append(waiting)
-            self._bytes += size
+            self._bytes = held + size
             self._taken += 1
             if span.operation in _OF_RUNS:
                 self._supersede(waiting)
-            woken = not self._woken and self._wakes(span)
-            self._woken = self._woken or woken
             if self._thread is None:
                 self._ensure_thread()
+            woken = not self._woken and self._wakes(span)
+            if woken:
+                self._woken = True
             # When what waits is due by time, the thread knows by itself.
-            if woken or len(queue) == 1 or len(queue) == BATCH_SPANS or self._bytes >= room // 4:
+            if woken or len(queue) == 1 or len(queue) == BATCH_SPANS or held + size >= room // 4:
                 self._changed.notify_all()
 
     def _supersede(self, waiting: Waiting) -> None:
@@ -207,7 +214,8 @@ class Pipeline:
 
     def _due_at(self) -> float:
         """When what waits is to be exported, whatever else comes."""
-        return self._oldest + (LINGER if self._woken else max(DELAYS[self.settings.flush], LINGER))
+        linger = LINGER_WHILE_BUSY if self._oldest < self._left + LINGER_WHILE_BUSY else LINGER
+        return self._oldest + (linger if self._woken else max(DELAYS[self.settings.flush], linger))
 
     def _ensure_thread(self) -> bool:
         """Start the thread where there is none; False where the interpreter allows no more. The lock is held."""
@@ -248,6 +256,7 @@ class Pipeline:
             with self._changed:
                 self._bytes -= sum(waiting.size for waiting in batch)
                 self._done += len(batch)
+                self._left = time.monotonic()
                 self._changed.notify_all()
             self._log()
         self._delivery.shutdown()

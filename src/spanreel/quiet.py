@@ -27,7 +27,11 @@ _listener: Listener | None = None
 
 @functools.lru_cache(1000)
 def quietly(doing: str) -> _Quietly:
-    """Run a block of our own that must never reach the user's program; ``doing`` completes "could not ..."."""
+    """Run a block of our own that must never reach the user's program; ``doing`` completes "could not ...".
+
+    Where each call of the program passes, it is entered in an ``except`` that raises again inside it: what goes well
+    then costs nothing.
+    """
     return _Quietly(doing)
 
 
