@@ -31,7 +31,7 @@ KEPT_HEADERS = ("x-request-id", "request-id", "retry-after", "retry-after-ms", "
 """The response headers that an SDK reads again; no other is kept."""
 _READ_HEADERS = frozenset({*KEPT_HEADERS, "content-type", "content-encoding"})
 
-_STREAM_TYPES = ("event-stream", "x-ndjson", "amazon.eventstream", "stream+json")
+_STREAM_TYPE = re.compile("event-stream|x-ndjson")
 _STREAM_START = re.compile(rb"\s*(?:data|event|id|retry)?:")
 
 Attributes = Mapping[str, Any]
@@ -171,7 +171,7 @@ class ExchangeCapture:
 
     def _is_stream(self, body: bytes | None = None) -> bool:
         kind = self.headers.get("content-type", "")
-        if any(streamed in kind for streamed in _STREAM_TYPES):
+        if kind and _STREAM_TYPE.search(kind) is not None:
             return True
         if kind or body is None:
             return False

@@ -56,6 +56,8 @@ class ExchangeStart:
     content: bool
     second_view: str | None
     """The other instrumentation that has a span for this call already."""
+    found: str | None = None
+    """The model, once it has been looked for; empty where there is none."""
 
     def name(self) -> str:
         """The operation and the model."""
@@ -76,8 +78,10 @@ class ExchangeStart:
             attributes[conventions.SECOND_VIEW] = self.second_view
         return attributes
 
-    def _model(self) -> str | None:
-        return peek_model(self.request.body) or model_in(self.request.path)
+    def _model(self) -> str:
+        if self.found is None:
+            self.found = peek_model(self.request.body) or model_in(self.request.path) or ""
+        return self.found
 
 
 def _titled(operation: str, name: str | None) -> str:

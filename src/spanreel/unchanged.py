@@ -122,31 +122,33 @@ def _is_clean(value: Any, kind: type, policy: Policy, glance: Glance | None) -> 
         return _is_clean_list(value, policy, glance)
     if kind is Parted:
         return not glance.sees(value.frame) and all(_is_clean_list(one, policy, glance) for one in value.lists.values())
-    return not glance.sees(value) or not glance.sees(_without_counts(value))
+    return not glance.sees(_without_counts(value) if _TOKENS in value else value)
 
 
-_COUNTS: Final = tuple(
-    f'"{name}_tokens{rest}":'
-    for name in ("prompt", "completion", "total", "input", "output", "cached", "reasoning", "audio", "max")
-    for rest in ("", "_details")
-) + tuple(
-    f'"{name}_tokens":'
-    for name in (
+_TOKENS: Final = "_tokens"
+_COUNTS: Final = frozenset(
+    {
+        *("prompt", "completion", "total", "input", "output", "cached", "reasoning", "audio", "max"),
         *("cache_creation_input", "cache_read_input", "accepted_prediction", "rejected_prediction", "max_completion"),
         *("max_output", "image", "text", "thoughts"),
-    )
+    }
 )
-"""Names of counts as JSON has them, in nearly every answer: "token" is in them, and no credential is called so."""
+"""What is counted in nearly every answer: "token" is in the names of these counts, and no credential is called so."""
 
 
 def _without_counts(text: str) -> str:
-    """The text without names of counts, for another glance; what stands under them is still to be seen."""
-    if "_tokens" not in text:
-        return text
-    for name in _COUNTS:
-        if name in text:
-            text = text.replace(name, '"":')
-    return text
+    """The JSON text without names of counts; what stands under them is still to be seen."""
+    first, *others = text.split(_TOKENS)
+    pieces = [first]
+    for other in others:
+        before, quote, counted = pieces[-1].rpartition('"')
+        end = '_details":' if other.startswith("_details") else '":'
+        if quote and counted in _COUNTS and other.startswith(end):
+            pieces[-1] = before
+            pieces.append('"":' + other.removeprefix(end))
+        else:
+            pieces.append(_TOKENS + other)
+    return "".join(pieces)
 
 
 def _is_clean_list(text: Listed, policy: Policy, glance: Glance) -> bool:
