@@ -31,7 +31,7 @@ KEPT_HEADERS = ("x-request-id", "request-id", "retry-after", "retry-after-ms", "
 """The response headers that an SDK reads again; no other is kept."""
 _READ_HEADERS = frozenset({*KEPT_HEADERS, "content-type", "content-encoding"})
 
-_STREAM_TYPE = re.compile("event-stream|x-ndjson")
+_STREAM_TYPE = re.compile(r"event-stream|x-ndjson|amazon\.eventstream|stream\+json")
 _STREAM_START = re.compile(rb"\s*(?:data|event|id|retry)?:")
 
 Attributes = Mapping[str, Any]
