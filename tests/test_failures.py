@@ -93,7 +93,8 @@ def test_an_exception_is_raised_again_with_what_it_was_made_of(
     def look() -> str:
         raise failure()
 
-    _, (first, second) = replayed(look, tmp_path)
+    session, (first, second) = replayed(look, tmp_path)
+    assert session.replay.eligible, session.replay.reasons
     assert first is not second
     assert type(second) is type(first)
     assert all_of(second) == all_of(first) == all_of(failure())

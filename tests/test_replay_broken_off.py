@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import agents
 import openai
 import pytest
 
@@ -99,7 +100,18 @@ async def hedged(got: list[Any]) -> None:
         got += [task.result() for task in done]
 
 
-@pytest.mark.parametrize("body", [timed_out, lost_to_a_sibling, model_timed_out, hedged])
+async def run_timed_out(got: list[Any]) -> None:
+    @spanreel.run(agent="slow")
+    async def inner(question: str) -> str:
+        return await slow(question)
+
+    try:
+        await asyncio.wait_for(inner("where?"), 0.05)
+    except TimeoutError:
+        got.append("timeout")
+
+
+@pytest.mark.parametrize("body", [timed_out, lost_to_a_sibling, model_timed_out, hedged, run_timed_out])
 def test_a_call_that_was_broken_off_is_broken_off_again(body: Body, tmp_path: Path) -> None:
     before, after, report = again(body, tmp_path)
     assert len(before) == 1
@@ -145,3 +157,20 @@ def test_one_that_nobody_breaks_off_any_more_is_waited_with_for_a_bounded_time(
     assert after == []
     assert report.verdict is Verdict.INCONCLUSIVE
     assert "was broken off by who asked for it, and is waited for now" in report.reasons[0]
+
+
+async def cancelled_stream(got: list[Any]) -> None:
+    async with model({"gpt-5": 0.0}) as client:
+        agent = agents.Agent(name="care", model=agents.OpenAIChatCompletionsModel("gpt-5", client))
+        running = agents.Runner.run_streamed(agent, "Go.")
+        async for event in running.stream_events():
+            if event.type == "raw_response_event":
+                got.append(event.data.type)
+                running.cancel()
+
+
+def test_a_streamed_run_that_its_caller_cancels_comes_out_as_it_came_out(tmp_path: Path) -> None:
+    agents.set_tracing_disabled(True)
+    before, after, report = again(cancelled_stream, tmp_path)
+    assert after == before
+    assert (report.verdict, report.reasons) == (Verdict.PASS, ())

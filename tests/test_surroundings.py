@@ -12,6 +12,11 @@ from typing import Any
 import agents
 import pydantic
 import pytest
+from langchain.agents import create_agent
+from langchain.agents.middleware import dynamic_prompt
+from langchain.tools import ToolRuntime
+from langchain_core.tools import StructuredTool, tool
+from langchain_openai import ChatOpenAI
 from pydantic_ai import Agent, RunContext
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
@@ -125,6 +130,10 @@ def test_what_is_large_is_left_alone(tmp_path: Path) -> None:
     assert call.arguments_after is None
 
 
+def counts() -> dict[str, int]:
+    return {"Z": 1}
+
+
 async def by_agents_sdk(scene: Scene, shared: Any) -> str:
     @agents.function_tool
     def sell(context: agents.RunContextWrapper[Any], order: str) -> str:
@@ -156,6 +165,23 @@ async def by_pydantic_ai(scene: Scene, shared: Any) -> str:
         return (await agent.run(scene.question, deps=shared)).output
 
 
+async def by_langchain(scene: Scene, shared: Any) -> str:
+    @tool
+    def sell(order: str, runtime: ToolRuntime[Any]) -> str:
+        """Sell a book."""
+        return sell_in(runtime.context, order)
+
+    @dynamic_prompt
+    def prompt(request: Any) -> str:
+        return told_of(request.runtime.context)
+
+    async with scene.async_client() as client:
+        model = ChatOpenAI(model="gpt-5", api_key="k", async_client=client.chat.completions, base_url=scene.url)  # type: ignore[arg-type]
+        graph: Any = create_agent(model, [sell], middleware=[prompt], context_schema=type(shared))
+        given = await graph.ainvoke({"messages": [("user", scene.question)]}, context=shared)
+        return str(given["messages"][-1].content)
+
+
 def sell_in(shared: Any, order: str) -> str:
     if isinstance(shared, Desk):
         return shared.sell(order)
@@ -167,8 +193,8 @@ def told_of(shared: Any) -> str:
     return f"So far: {shared.state() if isinstance(shared, Desk) else shared}"
 
 
-@pytest.mark.parametrize("make", [Desk, dict])
-@pytest.mark.parametrize("run", [by_agents_sdk, by_pydantic_ai])
+@pytest.mark.parametrize("make", [Desk, counts])
+@pytest.mark.parametrize("run", [by_agents_sdk, by_pydantic_ai, by_langchain])
 def test_what_a_framework_lets_tools_share_is_changed_again(
     run: Callable[[Scene, Any], Any], make: Callable[[], Any], tmp_path: Path
 ) -> None:
@@ -186,6 +212,21 @@ def test_what_a_framework_lets_tools_share_is_changed_again(
     assert report.verdict is Verdict.PASS, report.reasons
     first, second = shared
     assert told_of(second) == told_of(first)
+
+
+def test_a_langchain_tool_that_is_a_method_shares_its_object(tmp_path: Path) -> None:
+    desks: list[Desk] = []
+
+    def before() -> None:
+        desks.append(Desk())
+        StructuredTool.from_function(desks[-1].sell, name="sell", description="Sell a book.").invoke({"order": "A"})
+
+    scene = Scene(script(completion("Done.")), before=before)
+    session = record(lambda: hand_written(scene), tmp_path)
+    assert play(reread(session), hand_written, scene).verdict is Verdict.PASS
+    first, second = desks
+    assert second.state() == first.state()
+    assert second.stock == 4
 
 
 def test_without_content_nothing_of_what_is_shared_is_kept(tmp_path: Path) -> None:

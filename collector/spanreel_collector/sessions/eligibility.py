@@ -246,8 +246,13 @@ def _judge_tool_call(call: ToolCall, place: str, lost: tuple[Fidelity, ...], *, 
     if call.status is Status.UNFINISHED:
         reason = f"tool {call.name!r} never finished: there is no result to answer with"
         yield Obstacle("tool call unfinished", place, reason)
+    raised = (
+        call.status in (Status.ERROR, Status.CANCELLED) and call.error is not None and call.error.message is not None
+    )
     for field in ("arguments", "result"):
         state = call.fidelity.get(field)
+        if field == "result" and raised and state is Fidelity.ABSENT:
+            continue  # the failure is what comes of it
         if state is not None and state in (lost if field == "arguments" else _REMEDIES):
             reason = f"tool {call.name!r}: {field} {state.value}"
             yield Obstacle(f"tool call's {field} {state.value}", f"{place}/{field}", reason, _REMEDIES[state])

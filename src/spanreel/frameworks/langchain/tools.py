@@ -28,6 +28,16 @@ def read_tool(tool: Any, arguments: Mapping[str, Any]) -> ToolRequest:
     )
 
 
+def shared_with_tool(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The context that the caller gave the graph, where the tool asks for it; of a method, its object."""
+    asked, tool = arguments["tool_input"], arguments["self"]
+    given = asked.values() if isinstance(asked, dict) else ()
+    contexts = [one.context for one in given if type(one).__name__ == "ToolRuntime" and one.context is not None]
+    code = getattr(tool, "func", None) or getattr(tool, "coroutine", None)
+    owner = getattr(code, "__self__", None)
+    return {"context": contexts[0]} if contexts else {"self": owner} if owner is not None else {}
+
+
 def _changes(hints: Mapping[str, Any]) -> bool | None:
     """What an MCP server hints about its tool."""
     for hint, changes in (("readOnlyHint", False), ("destructiveHint", True)):
@@ -126,6 +136,7 @@ def _tool(target: str) -> Point:
         read_tool,
         read_tool_result,
         rebuild_tool_result,
+        shared=shared_with_tool,
         raise_again=raise_again,
         control_flow=CONTROL_FLOW,
         read_control_flow=read_tool_interrupt,

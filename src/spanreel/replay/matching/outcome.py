@@ -32,7 +32,8 @@ def compare_outcome(
     """
     if run.status is Status.UNFINISHED:
         return None, ("outcome",)
-    recorded_error = run.error.type or "error" if run.status is Status.ERROR and run.error is not None else None
+    raised = run.error if run.status in (Status.ERROR, Status.CANCELLED) else None
+    recorded_error = raised.type or "error" if raised is not None else None
     if error is not None or recorded_error is not None:
         return _compare_errors(recorded_error, error), ()
     if result is None:
