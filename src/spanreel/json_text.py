@@ -9,8 +9,9 @@ import base64
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
+from typing import Any, Final
 
 import pydantic_core
 
@@ -47,8 +48,10 @@ class Listed(str):
         return str, (str.__str__(self),)  # what is known of it is this process's own
 
 
-def encode_list(values: Iterable[Any]) -> Listed:
+def encode_list(values: Sequence[Any]) -> Listed:
     """`encode` of a list, item by item."""
+    if len(values) >= _LONG and type(values[0]) is not Known and (made := _recent.write(values)) is not None:
+        return made
     return _list_of(tuple([_text_of(value) if type(value) is Known else _remembered(value) for value in values]))
 
 
@@ -72,6 +75,54 @@ def _remembered(value: Any) -> Item:
 
 
 _items: Memory[Item] = Memory(4 * 1024 * 1024)
+
+_LONG: Final = 8
+_MOST_RECENT: Final = 6
+_MOST_CHARACTERS: Final = 1024 * 1024
+"""Of a list that is remembered whole."""
+
+
+class _Recent:
+    """The last long lists, whole: a conversation's begins with what it held the time before."""
+
+    def __init__(self) -> None:
+        self._lists: tuple[tuple[Listed, list[int]], ...] = ()
+
+    def write(self, values: Sequence[Any]) -> Listed | None:
+        """The text of the list, with the items of one before as far as that is the same; None where it must be slow."""
+        try:
+            text = _to_json(values).decode()
+        except (ValueError, RecursionError):
+            return None
+        items: tuple[Item, ...] = ()
+        for before, ends in self._lists:
+            count = _alike(text, before, ends)
+            if count > len(items):
+                items = before.items[:count]
+            if count >= len(ends) - 1:
+                break
+        made = Listed(text)
+        made.items = (*items, *[_remembered(value) for value in values[len(items) :]])
+        if len(text) <= _MOST_CHARACTERS:
+            ends = [end - 1 for end in accumulate([len(one) + 1 for one in made.items], initial=1)][1:]
+            self._lists = ((made, ends), *self._lists[: _MOST_RECENT - 1])
+        return made
+
+
+_recent: Final = _Recent()
+
+
+def _alike(text: str, before: str, ends: Sequence[int]) -> int:
+    """With how many of another list's items, which end at these places, the text of a list begins."""
+    low, high = 0, len(ends)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if text.startswith(before[: ends[middle - 1]]):
+            low = middle
+        else:
+            high = middle - 1
+    # A number may be the beginning of another one.
+    return low if low == 0 or text[ends[low - 1]] in ",]" else low - 1
 
 
 class Parted(str):
