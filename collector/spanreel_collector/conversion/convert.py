@@ -12,8 +12,9 @@ from spanreel.model import Fidelity, ModelRecord, Record
 from spanreel.session import Session
 from spanreel_collector import dialects
 from spanreel_collector.conversion.account import Tally
+from spanreel_collector.conversion.clusters import Cluster, Document, Part, Place
 from spanreel_collector.conversion.packing import Packed, Unpacker, pack
-from spanreel_collector.conversion.spool import Cluster, Document, Part, Place, Spool
+from spanreel_collector.conversion.spool import Spool
 from spanreel_collector.conversion.twins import Twin, read_twins
 from spanreel_collector.repair import drop_redelivered, join_logs, repair
 from spanreel_collector.repair.merging import join_views

@@ -1,7 +1,7 @@
 """What was exported, set aside in temporary files until all of it is there, and given out by what may be a session.
 
-Memory does not grow with what is set aside: the bytes lie in a file, their places in a private SQLite database beside
-it, which sorts on disk. Nobody else can open them, and they end with the spool.
+Memory does not grow with what is set aside: the bytes lie in a file (`segments`), the places in a
+private SQLite database beside it, which sorts on disk. Nobody else can open them, and they end with the spool.
 """
 
 from __future__ import annotations
@@ -10,13 +10,15 @@ import pickle
 import sqlite3
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import Any, Self
 
+from spanreel_collector.conversion.clusters import Cluster, Part, Place, gather_clusters
 from spanreel_collector.conversion.packing import Packed
+from spanreel_collector.conversion.segments import Segments
 from spanreel_collector.conversion.twins import Twin, pair
 from spanreel_collector.conversion.unions import Unions
 
@@ -72,56 +74,8 @@ SELECT name, sure, start, end, scope, trace, part FROM twin
     WHERE name IN (SELECT name FROM twin GROUP BY name HAVING COUNT(DISTINCT scope) > 1) ORDER BY name, start, rowid
 """
 
-_AHEAD = 1024 * 1024
-"""Bytes of segments, which are small, that are written at a time."""
 _LAST = 2**63 - 1
 """The greatest number of SQLite; OTLP's times go on to the year 2554."""
-
-Place = tuple[int, int, int]
-"""A segment in the file: the arrival of its batch's first span, offset and length."""
-
-
-@dataclass(frozen=True, slots=True)
-class Cluster:
-    """Traces that may share sessions, in the order of their start, each with the places of its segments.
-
-    ``twins`` are those that are read as one; ``alone`` says that one recorder wrote all there is: no other has twins.
-    """
-
-    names: tuple[bytes, ...]
-    traces: tuple[tuple[str, tuple[Place, ...]], ...]
-    twins: tuple[frozenset[str], ...] = ()
-    alone: bool = False
-
-    @property
-    def size(self) -> int:
-        """Bytes of all segments."""
-        return sum(length for _, places in self.traces for _, _, length in places)
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """A session's text and what it is ordered and found by."""
-
-    start: int
-    arrival: int
-    kind: str
-    value: str
-    id: str
-    runs: int
-    text: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """What one cluster became: documents, the rest of its account, and the ends of loops that others may go on with."""
-
-    names: tuple[bytes, ...]
-    documents: tuple[Document, ...]
-    rest: Any
-    heads: frozenset[bytes] = frozenset()
-    tails: frozenset[bytes] = frozenset()
-    twins: tuple[Twin, ...] = ()
 
 
 class Spool:
@@ -134,9 +88,7 @@ class Spool:
         self._beside = beside
         self._scopes: set[str] = set()
         self._folder = tempfile.TemporaryDirectory(prefix="spanreel-")
-        self.path = str(Path(self._folder.name) / "segments")
-        self._segments = Path(self.path).open("w+b", _AHEAD)  # noqa: SIM115 - closed by close
-        self._reading = Path(self.path).open("rb", 0)  # noqa: SIM115 - the same; segments are read whole, one by one
+        self._segments = Segments(str(Path(self._folder.name) / "segments"))
         self._texts = (Path(self._folder.name) / "documents").open("w+b")
         self._index = sqlite3.connect(Path(self._folder.name) / "index", isolation_level=None)
         for setting in ("journal_mode=OFF", "synchronous=OFF", "locking_mode=EXCLUSIVE", "cache_size=-8000"):
@@ -145,7 +97,6 @@ class Spool:
         self._index.executescript(_TABLES)
         self._index.execute("BEGIN")
         self._written = self._arrived = 0
-        self.size = 0
 
     def __enter__(self) -> Self:
         return self
@@ -155,11 +106,20 @@ class Spool:
     ) -> None:
         self.close()
 
+    @property
+    def path(self) -> str:
+        """The file of the segments."""
+        return self._segments.path
+
+    @property
+    def size(self) -> int:
+        """Bytes of all segments."""
+        return self._segments.size
+
     def close(self) -> None:
         """Remove all of it."""
         self._index.close()
         self._segments.close()
-        self._reading.close()
         self._texts.close()
         self._folder.cleanup()
 
@@ -168,11 +128,9 @@ class Spool:
         rows, keys, links = [], [], []
         for segment in packed.segments:
             trace = _bytes(segment.trace)
-            rows.append((trace, min(segment.start, _LAST), self._arrived, self.size, len(segment.data)))
+            rows.append((trace, min(segment.start, _LAST), self._arrived, *self._segments.add(segment.data)))
             keys += [(trace, _bytes(name)) for name in sorted(segment.keys)]
             links += [(trace, _bytes(other)) for other in sorted(segment.linked)]
-            self._segments.write(segment.data)
-            self.size += len(segment.data)
         self._arrived += packed.spans
         self._scopes |= packed.scopes
         self._index.executemany("INSERT INTO segment VALUES (?, ?, ?, ?, ?)", rows)
@@ -189,7 +147,7 @@ class Spool:
         self._index.executescript(_SETTLE)
         self._index.execute("BEGIN")
         alone = len(self._scopes) < 2 and not self._beside
-        for cluster in _clusters(self._index.execute("SELECT * FROM placed ORDER BY rowid")):
+        for cluster in gather_clusters(self._index.execute("SELECT * FROM placed ORDER BY rowid")):
             yield replace(cluster, alone=alone)
 
     def _join_traces(self) -> None:
@@ -219,7 +177,7 @@ class Spool:
 
     def read(self, place: Place) -> tuple[int, bytes]:
         """A segment, with the arrival of its batch's first span."""
-        return read_segment(self._reading, place)
+        return self._segments.read(place)
 
     # -- parts -------------------------------------------------------------------------------------------------------
 
@@ -288,7 +246,7 @@ class Spool:
         self._index.execute("CREATE TEMP TABLE gone(part INTEGER PRIMARY KEY)")
         self._index.executemany("INSERT INTO gone VALUES (?)", ((number,) for number in numbers))
         names = self._index.execute("SELECT cluster FROM member JOIN gone USING(part) ORDER BY member.rowid").fetchall()
-        (together,) = _clusters(self._index.execute(_TOGETHER))
+        (together,) = gather_clusters(self._index.execute(_TOGETHER))
         for table, column in (("part", "number"), ("document", "part")):
             self._index.execute(f"DELETE FROM {table} WHERE {column} IN (SELECT part FROM gone)")  # noqa: S608 - ours
         self._index.execute("DROP TABLE gone")
@@ -314,30 +272,6 @@ class Spool:
         for identity, offset, length in self._index.execute(ordered):
             self._texts.seek(offset)
             yield identity, self._texts.read(length)
-
-
-def read_segment(file: IO[bytes], place: Place) -> tuple[int, bytes]:
-    """A segment of a spool's file, with the arrival of its batch's first span."""
-    first, offset, length = place
-    file.seek(offset)
-    return first, file.read(length)
-
-
-def _clusters(rows: Iterable[tuple[bytes, bytes, int, int, int]]) -> Iterator[Cluster]:
-    name: bytes | None = None
-    traces: dict[bytes, list[Place]] = {}
-    for cluster, trace, first, offset, length in rows:
-        if name is not None and cluster != name:
-            yield _cluster(name, traces)
-            traces = {}
-        name = cluster
-        traces.setdefault(trace, []).append((first, offset, length))
-    if name is not None:
-        yield _cluster(name, traces)
-
-
-def _cluster(name: bytes, traces: dict[bytes, list[Place]]) -> Cluster:
-    return Cluster((name,), tuple((trace.decode("utf-8"), tuple(places)) for trace, places in traces.items()))
 
 
 def _row(twin: Twin, number: int | None) -> tuple[Any, ...]:

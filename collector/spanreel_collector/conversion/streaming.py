@@ -12,11 +12,13 @@ from pathlib import Path
 
 from spanreel.session import Session, write_session
 from spanreel_collector.conversion.account import Account, Tally
+from spanreel_collector.conversion.clusters import Cluster, Part
 from spanreel_collector.conversion.convert import convert_cluster, fill
 from spanreel_collector.conversion.packing import Packed, pack
 from spanreel_collector.conversion.parallel import Crew, chunks, crew
 from spanreel_collector.conversion.progress import Progress
-from spanreel_collector.conversion.spool import Cluster, Part, Spool, read_segment
+from spanreel_collector.conversion.segments import read_segment
+from spanreel_collector.conversion.spool import Spool
 from spanreel_collector.sources.files import Piece, read_piece
 
 MOST_FAULTS = 50

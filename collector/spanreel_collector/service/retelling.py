@@ -15,10 +15,11 @@ import zstandard
 
 from spanreel.session import Session, read_session, write_session
 from spanreel_collector.conversion.account import Tally
+from spanreel_collector.conversion.clusters import Cluster, Part
 from spanreel_collector.conversion.convert import convert_cluster, fill
 from spanreel_collector.conversion.growth import says_the_same
 from spanreel_collector.conversion.packing import Packed, pack
-from spanreel_collector.conversion.spool import Cluster, Part, Spool
+from spanreel_collector.conversion.spool import Spool
 from spanreel_collector.conversion.unions import Unions
 from spanreel_collector.otlp.protobuf_form import read_message
 from spanreel_collector.service.summaries import searchable, summarise
