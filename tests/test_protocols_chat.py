@@ -876,3 +876,9 @@ def test_content_that_is_a_list_is_streamed_as_one() -> None:
     message = {"role": "assistant", "content": [{"type": "thinking", "thinking": []}, {"type": "text", "text": "b"}]}
     answer = Answer(messages=(read_answer(message),))
     assert openai_chat.join(openai_chat.split(answer)).messages[0]["parts"] == answer.messages[0]["parts"]
+
+
+def test_an_answer_whose_choices_are_none_is_split_all_the_same() -> None:
+    answer = openai_chat.read_response(b'{"choices":true}', 200)
+    assert json.loads(openai_chat.write_response(answer)) == {"choices": True}
+    assert openai_chat.split(answer)

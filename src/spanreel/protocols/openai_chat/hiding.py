@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from spanreel.model import Json
-from spanreel.protocols.openai_chat.walking import RAW, Place, Positions, choice_index, find, walk
+from spanreel.protocols.openai_chat.walking import RAW, Place, Positions, choice_index, choices_of, find, walk
 
 CUT: Final = "cut"
 """In a hidden choice: how much of a text, or how many entries of each list of ``logprobs``, came with this chunk."""
@@ -41,9 +41,7 @@ class Shown:
     """
 
     def __init__(self, body: Mapping[str, Json], hidden: Iterable[Mapping[str, Json]]) -> None:
-        self._choices = {
-            choice_index(choice): choice for choice in body.get("choices") or () if isinstance(choice, dict)
-        }
+        self._choices = {choice_index(choice): choice for choice in choices_of(body)}
         self._left: Counter[Place] = Counter()
         self._at: Counter[Place] = Counter()
         self._positions = Positions()

@@ -20,7 +20,7 @@ from spanreel.protocols.chunks import REPEATS, Chunks, read_back
 from spanreel.protocols.openai_chat.answers import read_body, write_body
 from spanreel.protocols.openai_chat.hiding import Shown, hide
 from spanreel.protocols.openai_chat.joined import Joined
-from spanreel.protocols.openai_chat.walking import Positions, choice_index, find, spots
+from spanreel.protocols.openai_chat.walking import Positions, choice_index, choices_of, find, spots
 from spanreel.protocols.openai_errors import write_error
 from spanreel.protocols.repeats import Fields, Item, Repeats, read, said
 from spanreel.protocols.residue import overlay, residue, same, write_json
@@ -80,7 +80,7 @@ def _parse(event: Event) -> dict[str, Json] | None:
 
 def _record(items: Sequence[Item], joined: Joined, body: Mapping[str, Json]) -> tuple[list[Json], ...]:
     """The chunks that say how the events were cut."""
-    choices = {choice_index(choice): choice for choice in body.get("choices") or ()}
+    choices = {choice_index(choice): choice for choice in choices_of(body)}
     texts = [place for place, pieces in joined.texts.items() if (find(choices, place) or "") == "".join(pieces)]
     lists = [place for place, entries in joined.lists.items() if same(find(choices, place), entries)]
     whole = frozenset([*texts, *lists])
@@ -181,7 +181,7 @@ def _cut(body: Mapping[str, Json]) -> Iterator[dict[str, Json]]:
     """The chunks that OpenAI would send for a completion: role, reasoning, content, calls, end; then the usage."""
     own = ("choices", "usage", "object")
     envelope = {"object": "chat.completion.chunk", **{key: value for key, value in body.items() if key not in own}}
-    choices = [choice for choice in body.get("choices") or () if isinstance(choice, dict)]
+    choices = choices_of(body)
     for choice in choices:
         for delta in _cut_message(choice.get("message")):
             yield {**envelope, "choices": [_chunk_choice(choice, delta)]}

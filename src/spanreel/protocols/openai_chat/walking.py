@@ -70,6 +70,12 @@ def choice_index(choice: Mapping[str, Json]) -> int:
     return index if isinstance(index, int) else 0
 
 
+def choices_of(body: Mapping[str, Json]) -> list[dict[str, Json]]:
+    """The choices of a completion; none where that is not what it has."""
+    choices = body.get("choices")
+    return [choice for choice in choices if isinstance(choice, dict)] if isinstance(choices, list) else []
+
+
 def walk(choice: Mapping[str, Json], positions: Positions, leaf: Leaf) -> dict[str, Json]:
     """A choice with ``leaf(place, value)`` in the place of each value of its delta that is, or could be, a text."""
     index = choice_index(choice)
