@@ -14,7 +14,7 @@ from conftest import cases
 from spanreel.model import Operation
 from spanreel.point import ModelProtocol, Piece
 from spanreel.protocols import recognise
-from spanreel.protocols.bedrock.frames import read_frames
+from spanreel.protocols.frames import read_frames
 
 OPENAI_FILES = ("openai_chat", "openai_responses", "azure_chat", "groq_chat", "mistral_chat")
 """What OpenAI's SDK reads."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -183,7 +184,11 @@ def _streamed(events: Any) -> tuple[str, list[Any]]:
 def bedrock_agent(root: str, *, stream: bool) -> str:
     account = {"aws_access_key_id": "k", "aws_secret_access_key": "k", "region_name": "us-east-1"}
     once = Config(retries={"max_attempts": 1})
-    client: Any = boto3.client("bedrock-runtime", endpoint_url=root, config=once, **account)
+    with closing(boto3.client("bedrock-runtime", endpoint_url=root, config=once, **account)) as client:
+        return _bedrock_loop(client, stream)
+
+
+def _bedrock_loop(client: Any, stream: bool) -> str:
     spec = {"name": "get_weather", "description": "The weather.", "inputSchema": {"json": SCHEMA}}
     messages: list[Any] = [{"role": "user", "content": [{"text": QUESTION}]}]
     while True:

@@ -10,7 +10,7 @@ import pytest
 
 from spanreel.model import Answer, Error, ErrorCategory, Operation, Request, Usage
 from spanreel.protocols import bedrock, recognise
-from spanreel.protocols.bedrock.frames import read_frames, write_frame
+from spanreel.protocols.frames import read_frames, write_frame
 
 USED = {"toolUseId": "t1", "name": "add", "input": {"a": 1}}
 HEADERS = ((":event-type", "x"), (":content-type", "application/json"), (":message-type", "event"))

@@ -25,6 +25,7 @@ from spanreel.protocols import (
     openai_embeddings,
     openai_responses,
 )
+from spanreel.protocols.anthropic import bedrock as anthropic_bedrock
 from spanreel.protocols.cohere import first as cohere_first
 from spanreel.protocols.gemini import embeddings as gemini_embeddings
 from spanreel.protocols.ollama import embeddings as ollama_embeddings
@@ -44,6 +45,7 @@ PROTOCOLS: Final = _table(
     openai_responses,
     openai_embeddings,
     anthropic,
+    anthropic_bedrock,
     gemini,
     gemini_embeddings,
     ollama,
@@ -61,8 +63,8 @@ _ANY_END: Final = tuple(end for end, _ in _ENDS)
 # On Vertex the verb is the path's end for the models of every publisher; only Anthropic's speak as at home.
 _VERTEX_ENDS: Final = (":rawPredict", ":streamRawPredict")
 _VERTEX_ANTHROPIC: Final = "/publishers/anthropic/models/"
-# What ends as Bedrock's Converse does may be anybody's but for what stands before the model.
-_BEDROCK_MODEL: Final = "/model/"
+# What ends as Bedrock's paths do may be anybody's but for what stands before; and of its models, which Anthropic's.
+_BEHIND_MODELS: Final = {bedrock.NAME: "/model/", anthropic_bedrock.NAME: "anthropic."}
 _NAMES: Final = {protocol.NAME: protocol for protocol in PROTOCOLS}
 
 _NEEDED: Final = {
@@ -97,7 +99,7 @@ def recognise(method: str, path: str, extra: Mapping[str, str] | None = None) ->
     if not path.endswith(_ANY_END):
         return (anthropic, Operation.CHAT) if path.endswith(_VERTEX_ENDS) and _VERTEX_ANTHROPIC in path else None
     found = next(found for end, found in _ENDS if path.endswith(end))
-    return None if found[0] is bedrock and _BEDROCK_MODEL not in path else found
+    return found if _BEHIND_MODELS.get(found[0].NAME, "") in path else None
 
 
 def protocol_named(name: str) -> ModelProtocol:

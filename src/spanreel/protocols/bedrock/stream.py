@@ -14,7 +14,7 @@ import pydantic_core
 from spanreel.model import Answer, Json
 from spanreel.point import Piece
 from spanreel.protocols.bedrock.answers import read_body, write_body, write_failure
-from spanreel.protocols.bedrock.frames import Frame, Header, read_frames, write_frame
+from spanreel.protocols.frames import Frame, Header, read_frames, write_frame
 from spanreel.protocols.joining import append, settle
 from spanreel.protocols.openai_errors import write_error
 from spanreel.protocols.repeats import Path
