@@ -18,7 +18,15 @@ from spanreel.protocols.frames import read_frames
 
 OPENAI_FILES = ("openai_chat", "openai_responses", "azure_chat", "groq_chat", "mistral_chat")
 """What OpenAI's SDK reads."""
-FILES = (*OPENAI_FILES, "gemini", "ollama_chat", "cohere_v1_chat", "cohere_v2_chat", "bedrock_converse")
+FILES = (
+    *OPENAI_FILES,
+    "gemini",
+    "ollama_chat",
+    "cohere_v1_chat",
+    "cohere_v2_chat",
+    "bedrock_converse",
+    "bedrock_invoke",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +61,8 @@ def exchanges(file: str) -> Iterator[Exchange]:
             case = json.loads(line)
             path = case["request"]["path"].partition("?")[0]
             found = recognise("POST", path)
+            if found is None and file == "bedrock_invoke":
+                continue  # models of others than Anthropic
             assert found is not None, path
             response = case["response"]
             yield Exchange(

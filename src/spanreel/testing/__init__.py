@@ -11,8 +11,8 @@
         ...
     assert provider.requests[1].request.messages[-1]["parts"][0]["response"] == "sunny"
 
-It speaks the protocols that spanreel knows (of OpenAI, Anthropic, Gemini, Ollama and Cohere), plain and streamed as
-each request asks; the path of a request says which. It checks no key and judges no parameter: what a real provider
+It speaks the protocols that spanreel knows (of OpenAI, Anthropic, Gemini, Ollama, Cohere, Bedrock), plain and streamed
+as each request asks; the path of a request says which. It checks no key and judges no parameter: what a real provider
 would refuse, it answers.
 """
 
