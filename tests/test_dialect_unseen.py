@@ -453,3 +453,38 @@ def test_a_run_that_handed_over_came_to_what_the_other_answered() -> None:
     ]
     one = session(*spans, scope="demo")
     assert [one.messages[run.output[0]].parts[0]["content"] for run in one.runs] == ["Ho", "Ho"]
+
+
+def test_dspys_answers_are_texts_and_its_tools_have_their_own_names() -> None:
+    told_of = {
+        "mlflow.spanType": json.dumps("CHAT_MODEL"),
+        "mlflow.message.format": json.dumps("dspy"),
+        "mlflow.spanInputs": json.dumps({"messages": [{"role": "user", "content": "Hi"}], "prompt": None}),
+        "mlflow.spanOutputs": json.dumps(["Ho"]),
+        "mlflow.llm.model": json.dumps("openai/small"),
+    }
+    used = {"mlflow.spanType": json.dumps("TOOL"), "mlflow.spanInputs": json.dumps({"city": "Rome"})}
+    one = session(span(1, "LM.__call__", told_of), span(2, "Tool.look", used), scope="mlflow.tracing.provider")
+    call = only_call(one)
+    assert (call.model, one.messages[call.output[0]].parts) == ("small", [{"type": "text", "content": "Ho"}])
+    assert only_tool(one).name == "look"
+    seen = span(1, "look.__call__", {"openinference.span.kind": "TOOL", "input.value": '{"kwargs": {"city": "Rome"}}'})
+    assert only_tool(session(seen, scope=OI + "dspy")).name == "look"
+
+
+def test_litellms_streams_tell_calls_in_names_of_old_alone_and_go_on_in_the_next_trace() -> None:
+    empty = {"role": "assistant", "parts": [{"type": "text", "content": ""}], "finish_reason": "tool_calls"}
+    of_old = {"gen_ai.completion.0.function_call.name": "look", "gen_ai.completion.0.function_call.arguments": "{}"}
+    first = chat(1, [HI], empty, None, also=of_old, trace=f"{1:032x}")
+    said_then = [HI, asks(called("look", {}, "t1")), told("t1", "25")]
+    second = chat(2, said_then, said("assistant", "Ho"), start=9, trace=f"{2:032x}")
+    tool_call = only_tool(session(first, second, scope="litellm"))
+    assert (tool_call.call_id, tool_call.arguments, tool_call.result) == ("t1", {}, "25")
+
+
+def test_dspys_modules_around_a_call_are_no_calls() -> None:
+    module = {"mlflow.spanType": json.dumps("LLM"), "signature": json.dumps("question -> answer")}
+    inner = {"mlflow.spanType": json.dumps("CHAT_MODEL"), "mlflow.spanOutputs": json.dumps(["Ho"])}
+    spans = [span(1, "Predict.forward", {**module, "mlflow.spanOutputs": json.dumps({"answer": "H"})}, seconds=9)]
+    one = session(*spans, span(2, "LM.__call__", inner, 1), scope="mlflow.tracing.provider")
+    assert only_call(one).id.startswith(f"{2:016x}"[:8])

@@ -10,7 +10,20 @@ import pytest
 from conftest import cases
 from dialect_cases import wrong_fields
 from golden_sessions import converted_and_agreed
-from otlp_lines import Span, asks, called, converted, only_run, request, said, session, sessions, span, told
+from otlp_lines import (
+    Span,
+    asks,
+    attribute_list,
+    called,
+    converted,
+    only_run,
+    request,
+    said,
+    session,
+    sessions,
+    span,
+    told,
+)
 from spanreel.model import Fidelity, Status
 from spanreel.session import ModelCall, Session
 from spanreel_collector.conversion.convert import convert_files
@@ -254,3 +267,22 @@ def test_values_that_are_none_cost_nothing() -> None:
     }
     conversion = converted(request(ai(1, "ai.generateText.doGenerate", odd), ai(2, "ai.unknown", {}), scope="ai"))
     assert conversion.faults == ()
+
+
+def test_a_failure_that_openinference_gave_to_the_whole_trace_is_only_the_failing_spans() -> None:
+    """Its processor puts the status of a span that failed on all others; the AI SDK's own exception is on one."""
+    failed = {"status": {"code": 2, "message": "no such city"}}
+    raised = [{"name": "exception", "attributes": attribute_list({"exception.message": "no such city"})}]
+    call = {
+        "ai.operationId": "ai.generateText.doGenerate",
+        "ai.response.finishReason": "stop",
+        "ai.response.text": "Ho",
+    }
+    use = {"ai.operationId": "ai.toolCall", "ai.toolCall.name": "look", "ai.toolCall.id": "t1"}
+    spans = [
+        {**span(1, "ai.generateText.doGenerate", {**call, "openinference.span.kind": "LLM"}), **failed},
+        {**span(2, "ai.toolCall", {**use, "openinference.span.kind": "TOOL"}), **failed, "events": raised},
+    ]
+    (run,) = session(*spans, scope="ai").runs
+    ends = [call.status for call in run.model_calls()], [call.status for call in run.tool_calls()]
+    assert ends == ([Status.OK], [Status.ERROR])

@@ -10,7 +10,7 @@ import ast
 from dataclasses import replace
 
 from spanreel import conventions as names
-from spanreel.model import Answer, Error, ErrorCategory, Fidelity, Json, ModelRecord, Record
+from spanreel.model import Answer, Error, ErrorCategory, Fidelity, Json, Message, ModelRecord, Record
 from spanreel_collector.dialects import genai_spans, values
 from spanreel_collector.dialects.content import bodies, exchanges, messages, tokens
 from spanreel_collector.dialects.content.indexed import numbered
@@ -23,7 +23,7 @@ _LONGEST = 1_000_000
 _ANSWERED = ("id", "choices", "created", "object", "usage", "system_fingerprint", "output", "content", "stop_reason")
 _MESSAGES = (names.INPUT_MESSAGES, names.OUTPUT_MESSAGES)
 _COUNTED = "metadata.usage_object"
-_OLD_FUNCTIONS = "llm.request.functions"
+_OLD_FUNCTIONS, _OLD_ANSWERS = "llm.request.functions", "gen_ai.completion"
 
 
 def speaks(span: RawSpan) -> bool:
@@ -74,7 +74,26 @@ def _answer(span: RawSpan, record: ModelRecord, streamed: bool) -> Answer | None
     usage = answer.usage or counted
     if usage is not None and counted is not None and usage.input_tokens == counted.input_tokens:
         usage = counted
-    return replace(answer, usage=usage, streamed=streamed)
+    return replace(answer, usage=usage, streamed=streamed, messages=_with_calls(span.attributes, answer.messages))
+
+
+def _with_calls(attributes: Attributes, found: tuple[Message, ...]) -> tuple[Message, ...]:
+    """The answer, with the calls of tools that only the names of old tell, without ids; those of this call alone.
+
+    On a span of the caller's, those of the call before may be left.
+    """
+    if not found or "tool" not in str(found[-1].get("finish_reason")):
+        return found
+    *before, last = found
+    parts = [part for part in last["parts"] if part != {"type": "text", "content": ""}]
+    if any(part.get("type") == "tool_call" for part in parts):
+        return found
+    for item in numbered(attributes, _OLD_ANSWERS).values():
+        call = item.get("function_call")
+        if isinstance(call, dict) and call.get("name"):
+            arguments = values.arguments(call.get("arguments"))
+            parts.append({"type": "tool_call", "id": None, "name": call["name"], "arguments": arguments})
+    return (*before, {**last, "parts": parts})
 
 
 def _function(item: dict[str, Json]) -> dict[str, Json]:

@@ -25,7 +25,7 @@ from spanreel.model import (
     Usage,
 )
 from spanreel_collector.dialects import genai_spans, values
-from spanreel_collector.dialects.content import bodies, ends, exchanges, tokens, tools
+from spanreel_collector.dialects.content import bodies, ends, exchanges, tokens, tools, wrapped
 from spanreel_collector.dialects.content.decoding import decode_deep, decode_json
 from spanreel_collector.span import Attributes, RawSpan
 
@@ -52,6 +52,8 @@ _RUNNER = re.compile(r"\w*Runner\.run\w*")
 """The function of the OpenAI Agents SDK around a whole workflow, which is no agent."""
 _UNSET = re.compile(r"<openai\.\w+ object at 0x[0-9a-f]+>|NOT_GIVEN")
 """How OpenAI's SDK shows an argument that was left out."""
+_OF_DSPY = "Tool."
+"""What MLflow puts before the names of DSPy's tools."""
 
 
 def speaks(span: RawSpan) -> bool:
@@ -64,7 +66,7 @@ def read(span: RawSpan) -> Record | None:
     kind = _text(span.attributes, _TYPE)
     if kind is None:
         return _read_conventions(span)
-    if kind in _MODELS:
+    if kind in _MODELS and "signature" not in span.attributes:  # as DSPy's modules have, which are no calls
         return _read_model(span, _MODELS[kind])
     if kind in _TOOLS:
         return _read_tool(span, _TOOLS[kind])
@@ -173,6 +175,9 @@ def _read_model(span: RawSpan, operation: Operation) -> ModelRecord:
     offered, _ = decode_json(attributes.get("mlflow.chat.tools"))
     usage = _read_usage(attributes, answer.usage if answer else None)
     model = _text(attributes, "mlflow.llm.model")
+    if _text(attributes, "mlflow.message.format") == "dspy":
+        model = wrapped.bare_model(model)
+        request = replace(request, model=wrapped.bare_model(request.model) or model)
     if usage is not None or answer is not None:
         answer = replace(answer or Answer(), usage=usage, streamed=request.stream)
         answer = replace(answer, model=answer.model or model)
@@ -236,4 +241,5 @@ def _name(span: RawSpan) -> str:
     """The span's name, without the number that older versions put behind a name that they had used."""
     function = _text(span.attributes, "mlflow.spanFunctionName")
     numbered = function is not None and re.fullmatch(re.escape(function) + r"_\d+", span.name)
-    return function if numbered and function else span.name
+    name = function if numbered and function else span.name
+    return name.removeprefix(_OF_DSPY)

@@ -70,7 +70,7 @@ def speaks(span: RawSpan) -> bool:
 
 def read(span: RawSpan) -> Record | None:
     """What the span says; None for operations that only group others, and for those we do not know."""
-    operation = str(span.attributes[_OPERATION])
+    span, operation = ai_sdk.with_own_status(span), str(span.attributes[_OPERATION])
     if operation in _RUNS:
         return _read_run(span)
     if operation.endswith(_CALLS):

@@ -30,7 +30,8 @@ def fold_second_views(trace: Trace) -> Trace:
         outer, inner = current[_survivor(outer_then.id, gone)], current[_survivor(placed.id, gone)]
         if outer.id == inner.id or not isinstance(outer.record, ModelRecord):
             continue
-        if not _one_call(outer, inner) and not (around[outer.id] == 1 and _is_one_told_otherwise(outer, inner)):
+        otherwise = _is_one_told_otherwise if around[outer.id] == 1 else _is_the_last_asked
+        if not _one_call(outer, inner) and not otherwise(outer, inner):
             continue
         if around[outer.id] > 1 and response_id(outer.record) is not None and not is_ours(outer):
             current[inner.id] = replace(inner, record=fill_model(inner.record, outer.record))
@@ -184,6 +185,11 @@ def _model_around(forest: Forest, placed: Placed) -> Placed | None:
 def _is_one_told_otherwise(outer: Placed, inner: Placed) -> bool:
     """Whether a call and the only one inside it are one, though they do not tell the same."""
     return _is_unanswered(inner) or _asks_as(outer, inner) or _costs_as(outer, inner)
+
+
+def _is_the_last_asked(outer: Placed, inner: Placed) -> bool:
+    """Whether a span around several calls answers what one of them asks, which says nothing of its end."""
+    return _asks_as(inner, outer)
 
 
 def _costs_as(outer: Placed, inner: Placed) -> bool:

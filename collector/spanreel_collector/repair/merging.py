@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import fields, replace
 from typing import Any, TypeVar
 
-from spanreel.model import Answer, Fidelity, Message, ModelRecord, Record, RunRecord, Status, ToolRecord, Usage
+from spanreel.model import Answer, Fidelity, Json, Message, ModelRecord, Record, RunRecord, Status, ToolRecord, Usage
 from spanreel_collector.trace import Placed
 
 _T = TypeVar("_T")
@@ -125,7 +125,15 @@ def _fill_answer(answer: Answer, other: Answer) -> Answer:
     else:
         usage = _fill(usage, other.usage, tuple(field.name for field in fields(Usage)))
     messages = answer.messages if any(m.get("parts") for m in answer.messages) else other.messages or answer.messages
+    if None in (asked := _call_ids(messages)) and len(known := _call_ids(other.messages)) == len(asked):
+        messages = messages if None in known else other.messages
     return replace(_fill(answer, other, ("response_id", "model")), usage=usage, messages=messages)
+
+
+def _call_ids(messages: Iterable[Message]) -> list[Json]:
+    """The ids of the calls that messages ask for; None of those that have none."""
+    parts = (part for message in messages for part in message.get("parts") or ())
+    return [part.get("id") for part in parts if part.get("type") == "tool_call"]
 
 
 def _fill(value: _T, other: Any, names: tuple[str, ...]) -> _T:

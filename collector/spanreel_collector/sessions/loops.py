@@ -146,7 +146,8 @@ def _tails(placed: Placed) -> list[bytes]:
             keys.append(prefixes(map(gist, bare))[-1] + _WITHOUT)
         if asks_for_tools(record):
             asked = prefixes(gists(record.request.messages))[-1]
-            keys += [asked + calls for calls in (calls_in(answer, "tool_call"), _ASKED) if calls]
+            named = calls_in(answer, "tool_call")
+            keys += [asked + calls for calls in (named or _UNTOLD, _ASKED)]
     return keys
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from spanreel.model import Fidelity, Json, Message
 from spanreel.protocols import media
 from spanreel_collector import json_text
 from spanreel_collector.dialects import values
+from spanreel_collector.span import RawSpan
 
 _PROVIDERS = {
     "amazon-bedrock": "aws.bedrock",
@@ -21,6 +23,7 @@ _PROVIDERS = {
 """The conventions' names of providers that the AI SDK names otherwise."""
 _FAILED = ("error-text", "error-json", "execution-denied")
 """Kinds of a tool's output that say that it failed."""
+_ENDED = ("ai.response.finishReason", "ai.finishReason", "ai.toolCall.result")
 _MODALITIES = ("image", "audio", "video")
 
 
@@ -159,3 +162,14 @@ def _media(part: dict[str, Any]) -> dict[str, Json]:
 def _own_fields(item: dict[str, Any]) -> dict[str, Json]:
     found = item.get("providerOptions", item.get("providerMetadata"))
     return json_text.plain(found) if isinstance(found, dict) else {}
+
+
+def with_own_status(span: RawSpan) -> RawSpan:
+    """The span as it ended itself: OpenInference's processor gives a failed span's status to all others of the trace.
+
+    What failed itself has its exception, and nothing of how it ended.
+    """
+    if span.status != 2 or any(event.name == "exception" for event in span.events):
+        return span
+    ended = any(key in span.attributes for key in _ENDED)
+    return replace(span, status=0, status_message="") if ended else span

@@ -187,6 +187,9 @@ def _answered(body: Json) -> tuple[Message, ...]:
         body = {"role": "model", **candidate}
     if isinstance(body, str):
         return ({"role": "assistant", "parts": messages.parts_of(body)},) if body else ()
+    texts = [one.get("text") if isinstance(one, dict) else one for one in body] if isinstance(body, list) else []
+    if texts and all(isinstance(text, str) and not text.startswith("ChatMessage(") for text in texts):
+        return tuple({"role": "assistant", "parts": messages.parts_of(text)} for text in texts)  # DSPy's completions
     if isinstance(body, dict) and (found := messages.read_message(body)) is not None:
         return ({**found, "role": "assistant"},)
     items = _at(body, "output") if isinstance(body, dict) else body

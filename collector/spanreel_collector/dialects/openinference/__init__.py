@@ -23,8 +23,8 @@ from spanreel.model import (
 )
 from spanreel_collector import json_text
 from spanreel_collector.dialects import values
+from spanreel_collector.dialects.content import ai_sdk, wrapped
 from spanreel_collector.dialects.content import messages as content
-from spanreel_collector.dialects.content import wrapped
 from spanreel_collector.dialects.content.bodies import settings
 from spanreel_collector.dialects.content.indexed import nested
 from spanreel_collector.dialects.openinference import bodies, messages, runs, tool_calls
@@ -74,6 +74,7 @@ def _kind_of(span: RawSpan) -> str | None:
 def read(span: RawSpan) -> Record | None:
     """What the span says; None for kinds that are neither call nor run: guardrails, evaluators, prompts."""
     kind = _kind_of(span)
+    span = ai_sdk.with_own_status(span)
     cut_at = _cut_at(span.attributes)
     if kind == "LLM":
         record = _read_model(span, cut_at)

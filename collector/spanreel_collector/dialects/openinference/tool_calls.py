@@ -15,6 +15,8 @@ from spanreel_collector.span import RawSpan
 
 _IDS = ("tool_call.id", "tool.id", "tool.call_id", "gen_ai.tool.call.id", "ai.toolCall.id")
 _HANDOFF = "handoff to "
+_OF_DSPY = ".__call__"
+"""What is behind the name of a tool of DSPy's."""
 
 
 def read_tool(span: RawSpan, cut_at: int | None) -> ToolRecord:
@@ -35,7 +37,7 @@ def read_tool(span: RawSpan, cut_at: int | None) -> ToolRecord:
         if not isinstance(arguments, dict):  # the agent that hands over
             arguments, fidelity["arguments"] = {}, Fidelity.RECONSTRUCTED
     return ToolRecord(
-        name=name or span.name,
+        name=name or span.name.removesuffix(_OF_DSPY),
         arguments=arguments,
         result=result,
         call_id=values.text(span.attributes, *_IDS) or values.text(told, "tool_call_id", "id"),
