@@ -5,6 +5,7 @@ Reading needs no protobuf library; the modules that do are imported by name, whe
 
 from __future__ import annotations
 
-from spanreel_collector.otlp.json_form import DEEPEST_VALUE, read_request
+from spanreel_collector.otlp.json_form import read_request
+from spanreel_collector.otlp.json_values import DEEPEST_VALUE
 
 __all__ = ["DEEPEST_VALUE", "read_request"]

@@ -18,7 +18,7 @@ from google.protobuf.descriptor import FieldDescriptor as Kind
 from google.protobuf.message import Message
 
 from spanreel_collector.otlp.items import BadId
-from spanreel_collector.otlp.json_form import DEEPEST_VALUE, whole
+from spanreel_collector.otlp.json_values import DEEPEST_VALUE, whole
 
 _IDS: Final = {"trace_id": 32, "span_id": 16, "parent_span_id": 16}
 """Fields that are written in hex, and how many digits they have."""

@@ -16,7 +16,7 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from spanreel.model import Json
-from spanreel_collector.otlp.json_form import DEEPEST_VALUE
+from spanreel_collector.otlp.json_values import DEEPEST_VALUE
 from spanreel_collector.otlp.wire_format import FIXED64, LENGTH, Field, read_fields
 from spanreel_collector.span import Attributes, Batch, Fault, Origin, RawEvent, RawLink, RawLog, RawSpan
 

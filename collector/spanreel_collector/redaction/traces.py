@@ -13,7 +13,7 @@ from spanreel.fidelity import mark
 from spanreel.model import Fidelity, Json
 from spanreel.policy import Policy
 from spanreel.redaction import Redacted, header, redact_attributes, redact_text
-from spanreel_collector.otlp.json_form import read_value
+from spanreel_collector.otlp.json_values import read_value
 
 _TEXTS: Final = frozenset(
     {"name", "message", "traceState", "trace_state", "severityText", "severity_text", "eventName", "event_name"}
