@@ -110,7 +110,7 @@ def rewrite(arguments: Mapping[str, Any], request: HttpRequest) -> Mapping[str, 
     headers.popall("content-length", None)
     if arguments.get("json") is not None:
         headers.setdefault("content-type", "application/json")
-    url = type(_url(arguments))(request.url, encoded=True)
+    url = type(_url(arguments))(str(request.url), encoded=True)
     kept = {name: value for name, value in arguments.items() if name not in ("json", "params")}
     return {**kept, "str_or_url": url, "data": request.body, "headers": headers}
 
@@ -162,6 +162,8 @@ class _Nothing:
 
     connected = True
     output_size = 0
+    _reading_paused = False
+    """What readers of aiohttp before 3.13 look at."""
 
     def pause_reading(self) -> None:
         """There is nothing to hold back."""
