@@ -126,7 +126,7 @@ def _shape_of(value: dict[str, Json], free: Mapping[str, Free], found: _Found) -
     for name, part in value.items():
         kind = type(part)
         what = free.get(name) if part else None
-        if what is Free.SAID and (kind is str or kind is int):
+        if what is Free.SAID and (kind is str or kind is int or kind is float):
             found.append(part)
             shape += (name, kind)
         elif what is Free.ARGUMENTS and kind is str and (form := _form_of(part, found)) is not None:
@@ -174,7 +174,9 @@ def _form_of(arguments: str, found: list[Json]) -> tuple[Free, str | None] | Non
 def _mark_for(value: Json, number: int) -> Json:
     """What is found again in a result, of the kind of the value."""
     text = _MARK % number
-    return text if type(value) is str else _NUMBER + number if type(value) is int else {text: number}
+    if type(value) is dict:
+        return {text: number}
+    return text if type(value) is str else type(value)(_NUMBER + number)
 
 
 def _marked(value: dict[str, Json], free: Mapping[str, Free], marks: Iterator[Json]) -> dict[str, Json]:
@@ -182,7 +184,7 @@ def _marked(value: dict[str, Json], free: Mapping[str, Free], marks: Iterator[Js
     marked: dict[str, Json] = {}
     for name, part in value.items():
         what = free.get(name) if part else None
-        if (what is Free.SAID and type(part) in (str, int)) or (what is Free.OBJECT and type(part) is dict):
+        if (what is Free.SAID and type(part) in (str, int, float)) or (what is Free.OBJECT and type(part) is dict):
             marked[name] = next(marks)
         elif what is Free.ARGUMENTS and type(part) is str and (form := _form_of(part, [])) is not None:
             marked[name] = write_arguments(next(marks), form[1])
@@ -200,7 +202,7 @@ def _marked_inside(value: Json, free: Mapping[str, Free], marks: Iterator[Json])
 def _filling(node: Any, marks: Mapping[Any, int]) -> Fill | None:
     """What makes a value like the node, with others in the places of the marks; None where it has none."""
     kind = type(node)
-    if kind is str or kind is int:
+    if kind is str or kind is int or kind is float:
         return _filling_of_leaf(node, marks)
     if isinstance(node, dict):
         if len(node) == 1 and (place := marks.get(next(iter(node)))) is not None:

@@ -97,7 +97,8 @@ def read_response(body: bytes, status: int) -> Answer:
     """Read a plain answer, or a failure."""
     if status >= 400:
         return read_error(body, status)
-    return replace(read_body(parse_object(body, f"{NAME} response")), status=status)
+    answer = read_body(parse_object(body, f"{NAME} response"))
+    return answer if answer.status == status else replace(answer, status=status)
 
 
 def write_response(answer: Answer) -> bytes:

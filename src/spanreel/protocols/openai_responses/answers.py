@@ -4,19 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Final
 
 from spanreel.model import Answer, Json, Message
 from spanreel.protocols.openai_errors import describe_error
-from spanreel.protocols.openai_responses.items import read_items, write_items
+from spanreel.protocols.openai_responses.items import FREE, read_items, write_items
 from spanreel.protocols.openai_usage import read_usage, write_responses_usage
 from spanreel.protocols.residue import overlay, residue
+from spanreel.protocols.shaped import Shaped, said
 
 _READ_INCOMPLETE = {"max_output_tokens": "length", "max_tokens": "length", "content_filter": "content_filter"}
 _WRITE_INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
 
-def read_body(body: Mapping[str, Json]) -> Answer:
+def read_body(body: dict[str, Json]) -> Answer:
     """Read a response; one whose output is no list of objects is an answer without messages."""
+    usage, tools = body.get("usage"), body.get("tools")
+    counts = read_usage(usage)
+    around = body.copy()
+    apart: dict[str, Json] = {}
+    # What it says of tokens is another in each answer, and the request's tools, which it repeats, are long.
+    if isinstance(usage, dict) and counts is not None:
+        around["usage"] = None
+        apart["usage"] = residue(usage, write_responses_usage(counts))
+    if isinstance(tools, list) and tools:
+        around["tools"] = []
+        apart["tools"] = tools
+    answer = _recall_body(around)
+    kept = {name: value for name, value in apart.items() if value}
+    return replace(answer, usage=counts, provider_fields={**answer.provider_fields, **kept})
+
+
+def _read_body(body: Mapping[str, Json]) -> Answer:
     identity, model, usage = body.get("id"), body.get("model"), body.get("usage")
     answer = Answer(
         response_id=identity if isinstance(identity, str) else None,
@@ -26,6 +45,12 @@ def read_body(body: Mapping[str, Json]) -> Answer:
         error=describe_error(body, 200) if isinstance(body.get("error"), dict | str) else None,
     )
     return replace(answer, provider_fields=residue(body, write_body(answer)))
+
+
+_recall_body: Final = Shaped(
+    _read_body,
+    {**FREE, **said("created_at", "completed_at", "instructions", "previous_response_id", "prompt_cache_key")},
+)
 
 
 def write_body(answer: Answer) -> dict[str, Json]:

@@ -9,6 +9,7 @@ from spanreel.model import Json, Message
 from spanreel.protocols.media import read_own, write_own
 from spanreel.protocols.openai_responses.items import (
     FORM,
+    FREE,
     is_output,
     read_items,
     read_output,
@@ -87,7 +88,7 @@ def _read_other(item: Json) -> Message:
     return keep(message, {**form, **residue(item, _write_message(message, parts))})
 
 
-_recall_other = Recalling(_read_other, lambda item, message: same(write_input([message]), [item]))
+_recall_other = Recalling(_read_other, lambda item, message: same(write_input([message]), [item]), FREE)
 _recall_assistant = Recalling(
     lambda items: {"role": "assistant", "parts": read_items(items if isinstance(items, list) else [])},
     lambda items, message: same(write_input([message]), items),

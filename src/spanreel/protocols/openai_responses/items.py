@@ -13,9 +13,15 @@ from spanreel.model import Json
 from spanreel.protocols.media import OTHER, read_own, write_own
 from spanreel.protocols.openai_responses.parts import read_content, write_content
 from spanreel.protocols.residue import EXACT, keep, kept, overlay, read_arguments, residue, write_arguments
+from spanreel.protocols.shaped import Free, said
 
 ITEM: Final = "$item"
 """In a part that begins an item: what the item had beside its parts. Where it is absent, the item is made up."""
+FREE: Final = {
+    **said("id", "call_id", "text", "content", "output", "refusal", "encrypted_content"),
+    "arguments": Free.ARGUMENTS,
+}
+"""What stands in items and their content and is handed through as it is."""
 FORM: Final = "$form"
 """The form that a thing stood in, where we would write another: ``text`` of content; ``content`` of a reasoning."""
 
