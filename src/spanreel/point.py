@@ -19,10 +19,13 @@ Piece = tuple[float, bytes]
 
 @frozen.dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """An HTTP request as a client is about to send it. ``path`` is without the query."""
+    """An HTTP request as a client is about to send it. ``path`` is without the query.
+
+    ``url`` may be the client's own, which nobody can change: ``str`` makes the text of it, where somebody wants that.
+    """
 
     method: str
-    url: str
+    url: object
     host: str
     path: str
     body: bytes
@@ -127,7 +130,7 @@ class Kind(StrEnum):
     """Not recorded: a way to a server whose requests cross points of their own; in a replay it leads nowhere."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen.dataclass(frozen=True, slots=True)
 class ReadFrom:
     """Messages that stand in an argument: where that is plain JSON, they are read later, from its snapshot."""
 
@@ -135,14 +138,15 @@ class ReadFrom:
     read: Callable[[Any], tuple[Message, ...]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen.dataclass(frozen=True, slots=True)
 class RunRequest:
     """What an agent is asked. ``input`` are messages, or how they are read, which is done only where they are kept.
 
     ``arguments`` is the native input by name, for a replay, or a function likewise; any values, the boundary takes the
     snapshot.
 
-    ``callable`` is ``module:function`` where the recorded arguments suffice to call it again.
+    ``callable`` is ``module:function`` where the recorded arguments suffice to call it again. ``defaults`` are those
+    arguments that the caller has left to the function.
     """
 
     agent: Agent
@@ -151,6 +155,7 @@ class RunRequest:
     callable: str | None = None
     conversation_id: str | None = None
     user_id: str | None = None
+    defaults: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +170,7 @@ class Begun:
     sees_tools: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen.dataclass(frozen=True, slots=True)
 class RunResult:
     """What an agent answered: ``output`` are messages, ``value`` the native result as JSON."""
 
@@ -174,7 +179,7 @@ class RunResult:
     status: Status = Status.OK
 
 
-@dataclass(frozen=True, slots=True)
+@frozen.dataclass(frozen=True, slots=True)
 class ToolRequest:
     """A tool about to be called. ``arguments`` as executed, by name; the boundary takes their snapshot.
 
@@ -192,7 +197,7 @@ class ToolRequest:
     pure: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen.dataclass(frozen=True, slots=True)
 class ToolResult:
     """What a tool answered (any value, the boundary takes its snapshot).
 
@@ -363,7 +368,7 @@ class ClientPoint:
     expose: Callable[[Mapping[str, Any], Callable[[Any], None]], Mapping[str, Any] | None] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen.dataclass(frozen=True, slots=True)
 class LiveRun:
     """A run as a replay sees it: ``path`` is ``root`` or ``root/researcher#0``; ``parent`` the id of the run around it.
 

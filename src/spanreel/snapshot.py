@@ -21,6 +21,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
+from spanreel import frozen
 from spanreel.model import Dumped, Json
 
 DEPTH = 40
@@ -29,7 +30,7 @@ DEPTH = 40
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@frozen.dataclass(frozen=True, slots=True)
 class Snapshot:
     """A value as JSON; ``weak`` are the JSON pointers of what could only be kept as text.
 

@@ -32,7 +32,7 @@ def read_request(arguments: Mapping[str, Any]) -> HttpRequest | None:
     if content is None:
         return None
     url = request.url
-    return HttpRequest(request.method, str(url), url.host, url.path, content, url.port)
+    return HttpRequest(request.method, url, url.host, url.path, content, url.port)
 
 
 def read_body(response: Any) -> bytes | None:
@@ -94,7 +94,7 @@ def rewrite(library: str, arguments: Mapping[str, Any], request: HttpRequest) ->
     httpx = importlib.import_module(library)
     own = arguments["request"]
     headers = [pair for pair in own.headers.raw if pair[0].lower() not in (b"content-length", b"host")]
-    made = httpx.Request(own.method, request.url, headers=headers, content=request.body, extensions=own.extensions)
+    made = httpx.Request(own.method, str(request.url), headers=headers, content=request.body, extensions=own.extensions)
     return {**arguments, "request": made}
 
 

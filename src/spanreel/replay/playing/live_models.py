@@ -35,10 +35,11 @@ class LiveModels:
         if self.changes.from_turn is not None and root not in self.live and not is_forked:
             return None
         overrides = overrides_of(self.changes, path, read.model, role.scope.principal)
-        changed, url = apply(overrides, read), url_of(overrides, request.url)
+        asked = str(request.url)
+        changed, url = apply(overrides, read), url_of(overrides, asked)
         if changed.model is not None and changed.model != read.model and model_in(request.path) == read.model:
             url = with_model(url, changed.model)
-        is_same = changed == read and url == request.url
+        is_same = changed == read and url == asked
         if is_same and root not in self.live and not is_forked:
             return None
         self.live.add(root)
