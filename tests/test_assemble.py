@@ -312,7 +312,7 @@ def test_the_result_of_a_tool_without_a_span_comes_from_the_next_request() -> No
     (reason,) = one.replay.reasons
     assert (reason.place, reason.remedy) == (
         "/runs/0/turns/0/tool_calls/0",
-        "decorate the tool with @spanreel.tool and record again",
+        "decorate the tool with @spanreel.tool and the agent around it with @spanreel.run, and record again",
     )
 
 

@@ -288,8 +288,9 @@ def test_tools_that_nothing_would_answer_refuse_the_replay() -> None:
     book.tool(run, "output", {}, executed=False, requested_by=asked, status="unfinished")
     assert refused(book.session()) == (
         "nothing would answer the tool 'refund': the recording knows their results only from what the model was told, "
-        "so they would run for real. Decorate each with @spanreel.tool() and record again; if spanreel sees each of "
-        "them now, as it does those of the frameworks it knows, --recovered answers them with what the model was told"
+        "so they would run for real. Decorate each with @spanreel.tool() and the agent around them with "
+        "@spanreel.run(), and record again; if spanreel sees each of them now, as it does those of the frameworks it "
+        "knows, --recovered answers them with what the model was told"
     )
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import spanreel
+from kinds import Scene, play, record, script
 from replaying import Book, Live, asks, quiet, text, told
 from spanreel.errors import ReplayStop
 from spanreel.model import Agent, Message, Status, ToolKind
 from spanreel.point import LiveRun, RunResult, ToolRequest
 from spanreel.replay.judging.verdict import Verdict
+from wire_server import completion
 
 
 def reply(live: Live, run: LiveRun | None, said: str) -> str:
@@ -402,3 +406,26 @@ def test_another_error_or_none_or_a_new_one_fails() -> None:
 def test_another_status_fails() -> None:
     live = _ended({"status": "interrupted"}, RunResult(status=Status.OK))
     assert live.report().reasons == ("the outcome of root differs at /status: recorded 'interrupted', now 'ok'",)
+
+
+@pytest.mark.parametrize("given", ["left to the code", "given"])
+def test_what_a_caller_has_left_to_the_code_is_the_codes_when_it_is_replayed(given: str, tmp_path: Path) -> None:
+    def agent(default: str, scene: Scene) -> str:
+        @spanreel.run(agent="care")
+        def answer(question: str, instructions: str = default) -> str:
+            messages: Any = [{"role": "system", "content": instructions}, {"role": "user", "content": question}]
+            with scene.client() as client:
+                return client.chat.completions.create(model="gpt-5", messages=messages).choices[0].message.content or ""
+
+        return answer("Where is it?", "Be brief.") if given == "given" else answer("Where is it?")
+
+    scene = Scene(script(completion("Here.")))
+    session = record(lambda: agent("Be brief.", scene), tmp_path)
+    unchanged = play(session, lambda scene: agent("Be brief.", scene), scene)
+    changed = play(session, lambda scene: agent("Be rude.", scene), scene)
+    assert unchanged.verdict is Verdict.PASS, unchanged.reasons
+    if given == "given":
+        assert changed.verdict is Verdict.PASS
+    else:
+        assert changed.verdict is Verdict.FAIL
+        assert "recorded 'Be brief.', now 'Be rude.'" in changed.reasons[0]

@@ -176,7 +176,7 @@ async def by_langchain(scene: Scene, shared: Any) -> str:
         return told_of(request.runtime.context)
 
     async with scene.async_client() as client:
-        model = ChatOpenAI(model="gpt-5", api_key="k", async_client=client.chat.completions, base_url=scene.url)  # type: ignore[arg-type]
+        model = ChatOpenAI(model="gpt-5", api_key="k", async_client=client.chat.completions, base_url=scene.url)
         graph: Any = create_agent(model, [sell], middleware=[prompt], context_schema=type(shared))
         given = await graph.ainvoke({"messages": [("user", scene.question)]}, context=shared)
         return str(given["messages"][-1].content)

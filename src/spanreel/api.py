@@ -15,6 +15,7 @@ import wrapt
 from opentelemetry import context as otel
 
 from spanreel import driving
+from spanreel.arguments import defaults_of
 from spanreel.conversation import session
 from spanreel.model import Agent, Message, ToolKind
 from spanreel.passage import Passage, open_passage
@@ -213,8 +214,12 @@ def said(role: str, value: Any) -> tuple[Message, ...]:
 # -- points of decorated functions -----------------------------------------------------------------------------------
 
 
+_GIVEN: Any = object()
+
+
 def _run_point(function: Callable[..., Any], agent: Agent) -> Point:
     named = agent if agent.name else Agent(_name_of(function), agent.id, agent.version)
+    defaults = defaults_of(function)
 
     def read(_instance: Any, arguments: Mapping[str, Any]) -> RunRequest:
         shown = _without_self(arguments)
@@ -224,6 +229,7 @@ def _run_point(function: Callable[..., Any], agent: Agent) -> Point:
             input=said("user", texts[0]) if texts else (),
             arguments=shown,
             callable=_target_of(function),
+            defaults=tuple(name for name, value in shown.items() if value is defaults.get(name, _GIVEN)),
         )
 
     def rewrite(arguments: Mapping[str, Any], recorded: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -97,3 +97,12 @@ def _parameters(signature: inspect.Signature) -> Parameters:
         rest=rest,
         more=any(one.kind is one.VAR_KEYWORD for one in every),
     )
+
+
+def defaults_of(function: Callable[..., Any]) -> dict[str, Any]:
+    """What a function's arguments are where its caller does not give them; nothing of one that cannot be inspected."""
+    try:
+        every = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return {}
+    return {one.name: one.default for one in every if one.default is not one.empty}

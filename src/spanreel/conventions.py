@@ -70,7 +70,10 @@ RUN_PATH: Final = "spanreel.run.path"
 RUN_ARGUMENTS: Final = "spanreel.run.arguments"
 """JSON: the run's native input by argument name."""
 RUN_ENTRYPOINT: Final = "spanreel.run.entrypoint"
-"""JSON: ``{"argv": [...]}`` and, where it can be called again, ``{"callable": "module:function"}``."""
+"""JSON: ``{"argv": [...]}`` and, where it can be called again, ``{"callable": "module:function"}``.
+
+``defaults`` are the names of the arguments that the caller has left to the function.
+"""
 RUN_RESULT: Final = "spanreel.run.result"
 """JSON: the run's native result."""
 RUN_SEES_TOOLS: Final = "spanreel.run.sees_tools"

@@ -85,6 +85,7 @@ class RunKept:
             "fidelity": {"arguments": Fidelity.RECONSTRUCTED} if taken.weak else {},
             "argv": tuple(sys.orig_argv) if root else None,
             "callable": request.callable,
+            "defaults": request.defaults,
         }
         asked = request.input
         if isinstance(asked, ReadFrom):

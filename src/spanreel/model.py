@@ -233,6 +233,7 @@ class RunRecord:
     arguments: Mapping[str, Json] | None = None
     argv: tuple[str, ...] | None = None
     callable: str | None = None
+    defaults: tuple[str, ...] = ()
     result: Json = None
     status: Status = Status.OK
     error: Error | None = None

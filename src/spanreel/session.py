@@ -172,11 +172,15 @@ class Parent(Document):
 
 
 class Entrypoint(Document):
-    """How to run it again: the process's arguments, and the callable with its recorded arguments where there is one."""
+    """How to run it again: the process's arguments, and the callable with its recorded arguments where there is one.
+
+    ``defaults`` are the arguments that its caller has left to the function, whose code may have changed since.
+    """
 
     argv: list[str] | None = None
     callable: str | None = None
     arguments: dict[str, Json] | None = None
+    defaults: list[str] = Field(default_factory=list)
 
 
 class Draws(Document):

@@ -45,6 +45,8 @@ def write(record: Record, *, content: bool = True) -> dict[str, AttributeValue]:
 def _write_run(record: RunRecord) -> dict[str, AttributeValue]:
     entrypoint: dict[str, Any] = {"argv": record.argv, "callable": record.callable}
     entrypoint = {name: value for name, value in entrypoint.items() if value is not None}
+    if record.defaults:
+        entrypoint["defaults"] = record.defaults
     attributes: dict[str, Any] = {
         names.OPERATION: names.RUN_STARTED if record.started_only else names.INVOKE_AGENT,
         names.RUN_ID: record.run_id,

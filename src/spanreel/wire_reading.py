@@ -93,7 +93,7 @@ _UNREADABLE: Any = object()
 
 def _read_run(fields: _Fields, *, started_only: bool) -> RunRecord:
     entrypoint = fields.json(names.RUN_ENTRYPOINT, dict, {})
-    argv = entrypoint.get("argv")
+    argv, defaults = entrypoint.get("argv"), entrypoint.get("defaults")
     status = _choice(fields, names.RUN_STATUS, Status, Status.OK)
     result = fields.json(names.RUN_RESULT, object, None)
     record = RunRecord(
@@ -105,6 +105,7 @@ def _read_run(fields: _Fields, *, started_only: bool) -> RunRecord:
         arguments=fields.json(names.RUN_ARGUMENTS, dict, None),
         argv=None if argv is None else tuple(argv),
         callable=entrypoint.get("callable"),
+        defaults=tuple(name for name in defaults if isinstance(name, str)) if isinstance(defaults, list) else (),
         result=result,
         status=status,
         error=_error(fields),

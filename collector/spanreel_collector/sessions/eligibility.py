@@ -27,6 +27,7 @@ _THEIRS = {
 }
 """The same, where another recorder wrote it."""
 
+_DECORATE = "decorate the tool with @spanreel.tool and the agent around it with @spanreel.run, and record again"
 _REMEDIES = {Fidelity.ABSENT: _CAPTURE, Fidelity.TRUNCATED: _LIMITS, Fidelity.REDACTED: _POLICY}
 
 
@@ -241,7 +242,7 @@ def _judge_tool_call(call: ToolCall, place: str, lost: tuple[Fidelity, ...], *, 
             yield Obstacle("a tool was asked for, and nothing tells what came of it", place, reason)
         elif call.status is not Status.UNFINISHED and call.requested_by is not None and not last:
             reason = f"tool {call.name!r} was called, but nothing recorded it: in a replay it would really run"
-            yield Obstacle(_UNSEEN, place, reason, "decorate the tool with @spanreel.tool and record again")
+            yield Obstacle(_UNSEEN, place, reason, _DECORATE)
         return
     if call.status is Status.UNFINISHED:
         reason = f"tool {call.name!r} never finished: there is no result to answer with"

@@ -144,7 +144,8 @@ def _entrypoint(draft: Draft) -> Entrypoint | None:
         return None
     arguments = dict(record.arguments) if record.arguments is not None else None
     argv = list(record.argv) if record.argv is not None else None
-    return Entrypoint(argv=argv, callable=record.callable, arguments=json_text.plain(arguments))
+    told = json_text.plain(arguments)
+    return Entrypoint(argv=argv, callable=record.callable, arguments=told, defaults=list(record.defaults))
 
 
 # -- tool calls ------------------------------------------------------------------------------------------------------

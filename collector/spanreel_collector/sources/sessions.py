@@ -206,6 +206,7 @@ def _run_record(run: Run, asked: tuple[Message, ...], answered: tuple[Message, .
         arguments=entrypoint.arguments if entrypoint else None,
         argv=tuple(entrypoint.argv) if entrypoint and entrypoint.argv is not None else None,
         callable=entrypoint.callable if entrypoint else None,
+        defaults=tuple(entrypoint.defaults) if entrypoint else (),
         result=run.result,
         status=Status.OK if run.status is Status.UNFINISHED else run.status,
         error=_error(run.error),

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from spanreel import conventions as names
-from spanreel.model import Fidelity, Json
+from spanreel.model import Json
 from spanreel.point import LiveRun, RunRequest, RunResult
 from spanreel.replay.comparing.canonical import canonical, first_difference
 from spanreel.replay.comparing.placeholders import Redact, redact_value
@@ -17,6 +17,7 @@ from spanreel.replay.matching.lanes import current_lane
 from spanreel.replay.matching.matching import Reason
 from spanreel.replay.matching.outcome import compare_form, compare_outcome, lenient_outcome
 from spanreel.replay.playing.play import Play
+from spanreel.replay.playing.recorded_input import recorded_arguments
 from spanreel.session import Run
 from spanreel.snapshot import snapshot
 
@@ -80,13 +81,11 @@ def _placed(redact: Redact, result: RunResult) -> RunResult:
 
 
 def _recorded_arguments(play: Play, role: Role, request: RunRequest) -> Mapping[str, Json] | None:
-    entrypoint = role.run.entrypoint if role.run is not None else None
-    if role.run is None or entrypoint is None or entrypoint.arguments is None:
+    recorded = recorded_arguments(role.run) if role.run is not None else None
+    if role.run is None or recorded is None:
         return None
-    if role.run.fidelity.get("arguments", Fidelity.WHOLE) is not Fidelity.WHOLE:
-        return None
-    _note_changes(play, role.run, request, entrypoint.arguments)
-    return entrypoint.arguments
+    _note_changes(play, role.run, request, recorded)
+    return recorded
 
 
 def _note_changes(play: Play, run: Run, request: RunRequest, recorded: Mapping[str, Json]) -> None:

@@ -23,10 +23,13 @@ def recorded_input(session: Session, run: Run) -> Json:
 
 
 def recorded_arguments(run: Run) -> Mapping[str, Json] | None:
-    """The arguments that the run was called with, where they are whole."""
-    if run.entrypoint is None or run.fidelity.get("arguments", Fidelity.WHOLE) is not Fidelity.WHOLE:
+    """The arguments that the run was called with, where they are whole, but those that were left to the function."""
+    entrypoint = run.entrypoint
+    if entrypoint is None or run.fidelity.get("arguments", Fidelity.WHOLE) is not Fidelity.WHOLE:
         return None
-    return run.entrypoint.arguments
+    if entrypoint.arguments is None:
+        return None
+    return {name: value for name, value in entrypoint.arguments.items() if name not in entrypoint.defaults}
 
 
 def call_again(function: Callable[..., Any], session: Session, run: Run) -> Any:

@@ -80,8 +80,9 @@ def check(session: Session, run: Run | None, changes: Changes | None = None, *, 
         raise ReplayRefused(
             f"nothing would answer the tool{'s' * (len(unanswered) > 1)} {', '.join(map(repr, unanswered))}: "
             "the recording knows their results only from what the model was told, so they would run for real. "
-            "Decorate each with @spanreel.tool() and record again; if spanreel sees each of them now, as it does those "
-            "of the frameworks it knows, --recovered answers them with what the model was told"
+            "Decorate each with @spanreel.tool() and the agent around them with @spanreel.run(), and record again; if "
+            "spanreel sees each of them now, as it does those of the frameworks it knows, --recovered answers them "
+            "with what the model was told"
         )
     if not slots:
         what = f"run {run.id!r} of session {session.id!r}" if run is not None else f"session {session.id!r}"
