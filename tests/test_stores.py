@@ -198,13 +198,18 @@ def test_of_a_trace_that_becomes_very_large_each_item_is_kept_once_however_it_co
 
 def test_a_trace_that_an_older_release_kept_grows_as_any_other(home: Home) -> None:
     store = home.open()
-    store.append([segment(1, range(3))])
+    store.append([segment(1, range(3)), segment(2, range(FEW + 1))])
     store.close()
     binary = "X'{}'" if home.cluster is None else "'\\x{}'"
     rows = [f"('acme', {binary.format(trace(1).hex())}, {binary.format(item(number).hex())})" for number in range(3)]
-    home.run([f"INSERT INTO item (tenant, trace, item) VALUES {', '.join(rows)}"])  # of small traces too
+    older = (
+        f"INSERT INTO item (tenant, trace, item) VALUES {', '.join(rows)}",  # of small traces too
+        "DELETE FROM migration WHERE version = 3",
+    )
+    home.run(older)
     again = home.open()
-    assert [(one.new, one.known) for one in (again.append([segment(1, range(FEW + 5))]),)] == [(FEW + 2, 3)]
+    answer = again.append([segment(1, range(FEW + 5)), segment(2, range(FEW + 2))])
+    assert (answer.new, answer.known) == (FEW + 3, FEW + 4)
     assert again.append([segment(1, range(FEW + 5))]).new == 0
     again.close()
 
@@ -853,7 +858,7 @@ def test_users_of_sessions_that_an_older_release_kept_are_found(home: Home) -> N
         "CREATE INDEX session_of_user ON session (tenant, user_id, by_started, id) WHERE user_id IS NOT NULL",
         "DELETE FROM facet WHERE kind = 'user'",
         "DELETE FROM facet_count WHERE kind = 'user'",
-        "DELETE FROM migration WHERE version = 2",
+        "DELETE FROM migration WHERE version >= 2",
     )
     home.run(as_before)
     again = home.open()

@@ -15,14 +15,15 @@ import psycopg
 from psycopg_pool import ConnectionPool
 
 from spanreel.errors import SettingsError
-from spanreel_collector.stores.arriving import FEW, Arriving, Before, by_trace, keep_refusals
+from spanreel_collector.stores.arriving import FEW, Arriving, by_trace, keep_refusals
 from spanreel_collector.stores.database import DatabaseStore
 from spanreel_collector.stores.finding import RARE, Conditions
 from spanreel_collector.stores.migrations import migrate
+from spanreel_collector.stores.postgresql_appending import Erased, Meanwhile, append_segments
 from spanreel_collector.stores.postgresql_connections import SCHEMA, WAIT, PostgresqlRows, configure, read_url
 from spanreel_collector.stores.postgresql_schema import MIGRATIONS, TABLES
-from spanreel_collector.stores.records import Appended, Refusal, Segment, TraceKey
-from spanreel_collector.stores.rows import Row, Rows, chunks, columns, places, unpack_items
+from spanreel_collector.stores.records import Appended, Refusal, Segment
+from spanreel_collector.stores.rows import Row, Rows, chunks, places
 from spanreel_collector.stores.store import StoreError
 from spanreel_collector.stores.words import distinct_words
 
@@ -147,100 +148,16 @@ class PostgresqlEngine:
                 with self._telling(), self._pool.connection() as connection, connection.transaction():
                     rows = PostgresqlRows(connection)
                     if traces:
-                        self._append(rows, arriving, traces)
+                        append_segments(rows, arriving, traces)
                     keep_refusals(rows, refusals)
-            except _Erased as error:
+            except Erased as error:
                 for key in error.keys:
                     del traces[key]
-            except (_Meanwhile, psycopg.errors.DeadlockDetected):
+            except (Meanwhile, psycopg.errors.DeadlockDetected):
                 continue
             else:
                 return arriving.appended()
         raise StoreError(f"{self._name}: others wrote the same traces, {_ATTEMPTS} times in a row")
-
-    def _append(self, rows: PostgresqlRows, arriving: Arriving, traces: dict[TraceKey, list[Segment]]) -> None:
-        """Traces are locked first, in the order of keys: what is known of them by then is all that there is."""
-        before = self._lock_known(rows, traces)
-        known = self._known(rows, traces, before)
-        for key, segments in traces.items():
-            arriving.take(key, segments, before.get(key), known.get(key, set()))
-        if not arriving.segments:
-            return
-        self._write_traces(rows, arriving)
-        # Whoever erases locks the trace too: what is not to be seen by now will not come any more.
-        self._refuse_erased(rows, [(tenant, trace) for tenant, trace, *_ in arriving.segments])
-        rows.copy(
-            "segment (tenant, trace, mark, signal, size, items, body)",
-            ("text", "bytea", "int8", "text", "int8", "bytea", "bytea"),
-            arriving.segments,
-        )
-        if arriving.items:
-            rows.run(
-                "INSERT INTO item (tenant, trace, item) SELECT * FROM unnest(?::text[], ?::bytea[], ?::bytea[]) "
-                "ON CONFLICT DO NOTHING",
-                columns(arriving.items),
-            )
-
-    def _write_traces(self, rows: Rows, arriving: Arriving) -> None:
-        now = arriving.now
-        if arriving.new:
-            made = rows.run(
-                "INSERT INTO trace (tenant, trace, mark, done, first, last, claimed, items, bytes, alone) "
-                "SELECT t.tenant, t.trace, t.mark, 0, ?, ?, 0, t.items, t.bytes, 1 FROM "
-                "unnest(?::text[], ?::bytea[], ?::bigint[], ?::bigint[], ?::bigint[]) "
-                "AS t (tenant, trace, mark, items, bytes) ON CONFLICT DO NOTHING",
-                (now, now, *columns(arriving.new)),
-            )
-            if made != len(arriving.new):
-                raise _Meanwhile
-        if arriving.changed:
-            rows.run(
-                "UPDATE trace SET first = CASE WHEN trace.done < trace.mark THEN trace.first ELSE ? END, "
-                "mark = t.mark, last = GREATEST(trace.last, ?), items = trace.items + t.items, "
-                "bytes = trace.bytes + t.bytes FROM "
-                "unnest(?::bigint[], ?::bigint[], ?::bigint[], ?::text[], ?::bytea[]) "
-                "AS t (mark, items, bytes, tenant, trace) WHERE trace.tenant = t.tenant AND trace.trace = t.trace",
-                (now, now, *columns(arriving.changed)),
-            )
-
-    def _lock_known(self, rows: Rows, traces: Iterable[TraceKey]) -> dict[TraceKey, Before]:
-        """Those of the traces that are there; nobody else changes them until the end of the transaction."""
-        sql = (
-            "SELECT x.tenant, x.trace, x.mark, x.items FROM unnest(?::text[], ?::bytea[]) AS t (tenant, trace) "
-            "JOIN trace x ON x.tenant = t.tenant AND x.trace = t.trace ORDER BY x.tenant, x.trace FOR UPDATE OF x"
-        )
-        return {(tenant, trace): Before(*said) for tenant, trace, *said in rows.all(sql, columns(traces))}
-
-    def _known(
-        self, rows: Rows, traces: Mapping[TraceKey, list[Segment]], before: Mapping[TraceKey, Before]
-    ) -> dict[TraceKey, set[bytes]]:
-        """Of small traces the items that they have; of large ones those that come again."""
-        known: dict[TraceKey, set[bytes]] = {key: set() for key in before}
-        if small := [key for key, one in before.items() if one.is_small]:
-            sql = (
-                "SELECT s.tenant, s.trace, s.items FROM unnest(?::text[], ?::bytea[]) AS t (tenant, trace) "
-                "JOIN segment s ON s.tenant = t.tenant AND s.trace = t.trace"
-            )
-            for tenant, trace, packed in rows.all(sql, columns(small)):
-                known[tenant, trace].update(unpack_items(packed))
-        large = [key for key, one in before.items() if not one.is_small]
-        if asked := [(*key, item) for key in large for one in traces[key] for item in one.items]:
-            sql = (
-                "SELECT i.tenant, i.trace, i.item FROM unnest(?::text[], ?::bytea[], ?::bytea[]) "
-                "AS t (tenant, trace, item) "
-                "JOIN item i ON i.tenant = t.tenant AND i.trace = t.trace AND i.item = t.item"
-            )
-            for tenant, trace, item in rows.all(sql, columns(asked)):
-                known[tenant, trace].add(item)
-        return known
-
-    def _refuse_erased(self, rows: Rows, keys: Iterable[TraceKey]) -> None:
-        sql = (
-            "SELECT DISTINCT e.tenant, e.trace FROM unnest(?::text[], ?::bytea[]) AS t (tenant, trace) "
-            "JOIN erased e ON e.tenant = t.tenant AND e.trace = t.trace"
-        )
-        if found := rows.all(sql, columns(keys)):
-            raise _Erased([(tenant, trace) for tenant, trace in found])
 
     def lock(self, rows: Rows, tenant: str) -> None:
         """See `Engine`."""
@@ -305,15 +222,3 @@ class PostgresqlEngine:
                 return
             for table in TABLES:
                 connection.execute(f"{command} {table}".encode())
-
-
-class _Meanwhile(Exception):
-    """Another made a trace at the same time; when that is committed, again."""
-
-
-class _Erased(Exception):
-    """Traces of what was being appended are erased; without them, again."""
-
-    def __init__(self, keys: list[TraceKey]) -> None:
-        super().__init__(keys)
-        self.keys = keys
