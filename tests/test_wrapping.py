@@ -134,7 +134,7 @@ work("still there?")
 
 @pytest.fixture
 def library(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
-    """A framework that has lost a method."""
+    """A framework that has lost two methods."""
 
     class Runner:
         def run(self, question: str) -> str:
@@ -148,13 +148,14 @@ def library(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
         return RunRequest(Agent("a"))
 
     points = tuple(
-        Point(f"a_framework:Runner.{name}", Kind.RUN, read, lambda _result: RunResult()) for name in ("gone", "run")
+        Point(f"a_framework:Runner.{name}", Kind.RUN, read, lambda _result: RunResult())
+        for name in ("gone", "run", "lost")
     )
     monkeypatch.setattr(wrapping, "FRAMEWORKS", (Framework("a-framework", ">=1", points),))
     return made
 
 
-def test_a_target_that_has_moved_is_one_warning_naming_it_and_the_rest_works(
+def test_targets_that_have_moved_are_one_warning_naming_them_and_the_rest_works(
     library: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     with recording() as rec:
@@ -164,8 +165,8 @@ def test_a_target_that_has_moved_is_one_warning_naming_it_and_the_rest_works(
         assert len(rec.of("chat")) == 1
         warnings = [record.getMessage() for record in caplog.records if record.name == "spanreel"]
         assert len(warnings) == 1
-        assert "a_framework:Runner.gone" in warnings[0]
-        assert wrapping.missed_targets() == ["a_framework:Runner.gone"]
+        assert "a-framework has no a_framework:Runner.gone, a_framework:Runner.lost in this release" in warnings[0]
+        assert wrapping.missed_targets() == ["a_framework:Runner.gone", "a_framework:Runner.lost"]
 
 
 def test_only_the_libraries_named_are_wrapped(library: Any) -> None:

@@ -71,28 +71,35 @@ class Installation:
         self.wrapped: list[Wrapped] = []
         self.missed: list[Target] = []
         self._lock = threading.RLock()
+        awaited: dict[tuple[str, str], list[Target]] = {}
         for target in targets:
-            wrapt.register_post_import_hook(partial(self._imported, target), target.trigger or target.module)
+            awaited.setdefault((target.library, target.trigger or target.module), []).append(target)
+        for (library, module), wanted in awaited.items():
+            wrapt.register_post_import_hook(partial(self._imported, library, wanted), module)
 
-    def _imported(self, target: Target, module: Any) -> None:
-        """The target's module is there. Runs inside the user's import: it must not raise."""
+    def _imported(self, library: str, wanted: Iterable[Target], module: Any) -> None:
+        """The targets' module is there; what it lacks is told in one line."""
+        missed = [f"{target.module}:{target.path}" for target in wanted if not self._wrap(target, module)]
+        if missed:
+            log_once(
+                f"{library} has no {', '.join(missed)} in this release; what passes there is not recorded, all else is"
+            )
+
+    def _wrap(self, target: Target, module: Any) -> bool:
+        """Whether the target is there, be it wrapped or not. Runs inside the user's import: it must not raise."""
         with quietly(f"wrap {target.module}:{target.path}"), self._lock:
             if not self.active:
-                return
+                return True
             try:
                 owner, name, original = wrapt.resolve_path(target.module if target.trigger else module, target.path)
             except AttributeError:
                 self.missed.append(target)
-                log_once(
-                    f"{target.library} has no {target.module}:{target.path} in this release; "
-                    "what passes there is not recorded, all else is"
-                )
-                return
+                return False
             wrapper = target.wrap(original)
-            if wrapper is None:
-                return
-            wrapt.apply_patch(owner, name, wrapper)
-            self.wrapped.append(Wrapped(target, owner, name, wrapper, original))
+            if wrapper is not None:
+                wrapt.apply_patch(owner, name, wrapper)
+                self.wrapped.append(Wrapped(target, owner, name, wrapper, original))
+        return True
 
     def undo(self) -> None:
         """Put back what is still ours; what others have wrapped since stays, and ours inside it passes through."""
