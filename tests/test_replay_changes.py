@@ -12,6 +12,7 @@ import pytest
 
 import spanreel
 from kinds import Kind, Scene, calls, hand_written, record, script
+from kinds import play as play_offline
 from spanreel import testing
 from spanreel.errors import ReplayRefused
 from spanreel.replay.changing.change_files import from_options, parse_changes, read_changes
@@ -345,6 +346,28 @@ def test_what_was_not_recorded_cannot_be_changed(tmp_path: Path) -> None:
     ):
         with pytest.raises(ReplayRefused, match=said), spanreel.replay(session, changes=changes):
             pass
+
+
+def test_an_edit_by_the_name_of_a_tool_is_told_the_ids_of_its_calls(tmp_path: Path) -> None:
+    session = recorded(hand_written, tmp_path)
+    call = next(call for run in session.runs for call in run.tool_calls())
+    edits = {"edits": [{"call": call.name, "value": 1}]}
+    with pytest.raises(ReplayRefused, match=f"is the name of a tool.*{call.id} is tool call 1 of root"):
+        spanreel.replay(session, changes=edits).__enter__()
+
+
+def test_a_fixed_answer_that_the_recorded_model_was_not_told_is_noted(tmp_path: Path) -> None:
+    def look(order: str) -> str:
+        """Look an order up."""
+        return "late"
+
+    scene = Scene(script(calls(("c1", "look", {"order": "A"})), completion("Late.")), [look])
+    session = record(lambda: hand_written(scene), tmp_path)
+    for result, noted in (("late", False), ("on its way", True)):
+        policy = {"tools": {"look": {"type": "static", "cases": [{"result": result}]}}}
+        report = play_offline(session, hand_written, scene, changes={"tool_policy": policy})
+        assert report.verdict is (Verdict.FAIL if noted else Verdict.PASS), report.reasons
+        assert any("to which no recorded model has an answer" in note for note in report.notes) is noted
 
 
 def test_a_file_and_options_say_the_same(tmp_path: Path) -> None:

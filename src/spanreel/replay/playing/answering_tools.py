@@ -10,8 +10,8 @@ from functools import partial
 from spanreel.binary import STAND_IN
 from spanreel.model import Status, ToolKind
 from spanreel.point import BrokenOff, Live, LiveRun, RecordedError, ToolRequest, ToolResult
-from spanreel.replay.changing.tool_policies import Choice, History, choose, normalised
-from spanreel.replay.comparing.canonical import canonical_arguments, text
+from spanreel.replay.changing.tool_policies import Choice, History, Static, choose, normalised
+from spanreel.replay.comparing.canonical import canonical, canonical_arguments, first_difference, text
 from spanreel.replay.comparing.placeholders import redact_tool_arguments
 from spanreel.replay.matching import mcp_requests
 from spanreel.replay.matching.answers import patience, tool_answer
@@ -100,6 +100,8 @@ def _answer(play: Play, others: Sequence[Session], run: LiveRun | None, role: Ro
         play.miss(run, replace(ruling.event, recorded_id=role.recorded_id))
     if ruling is not None and ruling.answer is not None:
         play.ledger.tell(ruling.event)
+        if root not in play.models.live:
+            _note_other_result(play, asked, ruling.answer)
         if asked.writes:
             play.stale.add(root)
         return ruling.answer
@@ -117,6 +119,19 @@ def _answer(play: Play, others: Sequence[Session], run: LiveRun | None, role: Ro
         play.stale.add(root)
     play.edit(run, role, slot)
     return ToolResult(copy.deepcopy(play.changes.edited[slot.call.id]))
+
+
+def _note_other_result(play: Play, asked: Asked, answer: Answer) -> None:
+    """Say where a fixed answer is another than the recorded one, which the recorded model was not told."""
+    if not isinstance(asked.choice.policy, Static) or not isinstance(asked.found, Match):
+        return
+    slot = asked.found.slot
+    assert isinstance(slot, ToolSlot)
+    if not isinstance(answer, ToolResult) or first_difference(canonical(slot.call.result), canonical(answer.value)):
+        play.ledger.note(
+            f"{name_of(slot)} was answered by its policy with something else than was recorded, to which no recorded "
+            "model has an answer; from a fork on (--from), or with another model, it is asked live"
+        )
 
 
 def _note_texts(play: Play, slot: ToolSlot) -> None:

@@ -13,7 +13,7 @@ from spanreel.replay.changing.changes import ROOT, Changes, Override
 from spanreel.replay.changing.tool_policies import History
 from spanreel.replay.matching.naming import name_of
 from spanreel.replay.matching.recording import Recording
-from spanreel.replay.matching.slots import ModelSlot, Slot
+from spanreel.replay.matching.slots import ModelSlot, Slot, ToolSlot
 from spanreel.replay.playing.answering_tools import RUNNING
 from spanreel.replay.running.recovered import ran_unseen
 from spanreel.replay.running.served import fetch, is_served
@@ -115,7 +115,7 @@ def _check_changes(changes: Changes, slots: Sequence[Slot]) -> None:
     for edit in changes.edits:
         slot = calls.get(edit.call)
         if slot is None:
-            raise ReplayRefused(f"no call {edit.call!r} was recorded, whose answer could be edited; see spanreel show")
+            raise ReplayRefused(_no_such_call(edit.call, slots))
         if isinstance(slot, ModelSlot) and not isinstance(edit.value, str):
             raise ReplayRefused(f"the edited answer of {name_of(slot)} is a {type(edit.value).__name__}, expected text")
     _check_fork(changes, slots)
@@ -138,6 +138,15 @@ def _check_models(changes: Changes, override: Override, slots: Sequence[Slot]) -
     if override.model is not None and not changes.may_ask(override.model):
         allowed = ", ".join(changes.models or ())
         raise ReplayRefused(f"the model {override.model!r} may not be asked live; `models` allows: {allowed}")
+
+
+def _no_such_call(named: str, slots: Sequence[Slot]) -> str:
+    """What to write in the place of an id that no call has; a tool's name is none, but tells which calls are meant."""
+    meant = [slot for slot in slots if isinstance(slot, ToolSlot) and slot.call.name == named]
+    if not meant:
+        return f"no call {named!r} was recorded, whose answer could be edited; see spanreel show"
+    ids = ", ".join(f"{slot.call.id} is {name_of(slot)}" for slot in meant[:SHOWN])
+    return f"{named!r} is the name of a tool, and calls are edited by their ids: {ids}"
 
 
 def _check_fork(changes: Changes, slots: Sequence[Slot]) -> None:
