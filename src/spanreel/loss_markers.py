@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from spanreel import json_text
 from spanreel.memory import Known
-from spanreel.model import Answer, Fidelity, ModelRecord, Record, RunRecord, ToolRecord
+from spanreel.model import Answer, Fidelity, ModelRecord, Record, RunRecord, ToolRecord, TurnRecord
 
 DEPTH: Final = 64
 MASK: Final = "[redacted]"
@@ -58,6 +58,8 @@ def is_lost(state: Fidelity | None, value: Any, *, ours: bool) -> bool:
 
 def note_losses(record: Record) -> Record:
     """The record with every field that holds another recorder's marker marked; graver marks stay."""
+    if isinstance(record, TurnRecord):
+        return record
     fields = _fields(record)
     texts: list[str] = []
     if not _any_may_hold(filter(None, fields.values()), texts) and not _may_tell("\n".join(texts)):
@@ -69,7 +71,7 @@ def note_losses(record: Record) -> Record:
     return replace(record, fidelity={**record.fidelity, **graver}) if graver else record
 
 
-def _fields(record: Record) -> dict[str, Any]:
+def _fields(record: RunRecord | ModelRecord | ToolRecord) -> dict[str, Any]:
     """What of a record may hold a marker."""
     if isinstance(record, ModelRecord):
         answer = record.answer or _NO_ANSWER
@@ -84,14 +86,12 @@ def _fields(record: Record) -> dict[str, Any]:
         }
     if isinstance(record, ToolRecord):
         return {"arguments": record.arguments, "result": record.result}
-    if isinstance(record, RunRecord):
-        return {
-            "input": record.input,
-            "output": record.output,
-            "arguments": record.arguments,
-            "result": record.result,
-        }
-    return {}
+    return {
+        "input": record.input,
+        "output": record.output,
+        "arguments": record.arguments,
+        "result": record.result,
+    }
 
 
 def glance(read: Known, text: str) -> None:
