@@ -6,6 +6,7 @@ A conversation repeats its history in every call; what was read, examined or wri
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from typing import Any, Generic, TypeVar
 
 Value = TypeVar("Value")
@@ -72,7 +73,7 @@ class Memory(Generic[Value]):
         self._most = most
         self._held = self._passed = 0
         # Each with what had passed when it was last put at the end, so that it is not moved at each use.
-        self._known: dict[str | bytes, tuple[Value, int]] = {}
+        self._known: OrderedDict[str | bytes, tuple[Value, int]] = OrderedDict()
         self._lock = threading.Lock()
 
     def find(self, content: str | bytes) -> Value | None:
@@ -98,8 +99,7 @@ class Memory(Generic[Value]):
             self._passed += size
             self._known[content] = value, self._passed
             while self._held > self._most:
-                oldest = next(iter(self._known))
-                del self._known[oldest]
+                oldest, _ = self._known.popitem(last=False)
                 self._held -= _size(oldest)
 
     def __len__(self) -> int:
