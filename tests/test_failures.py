@@ -11,10 +11,12 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pydantic
 import pytest
 
 import spanreel
 from kinds import KINDS, Kind, Scene, calls, hand_written, play, record, script
+from spanreel.errors import RecordedFailure
 from spanreel.replay.judging.verdict import Verdict
 from spanreel.session import Session, read_session, write_session
 from wire_server import completion
@@ -135,6 +137,35 @@ def test_a_class_that_makes_its_text_of_its_fields_says_the_same(tmp_path: Path)
     assert isinstance(second, urllib.error.HTTPError)
     assert (second.code, second.msg, str(second)) == (404, "Not Found", str(first))
     first.close()  # type: ignore[attr-defined]
+
+
+def test_a_class_that_is_not_at_hand_has_its_attributes_all_the_same(tmp_path: Path) -> None:
+    class Hidden(Exception):
+        def __init__(self, code: int) -> None:
+            super().__init__(f"failed with {code}")
+            self.code = code
+
+    @spanreel.tool()
+    def look() -> str:
+        raise Hidden(503)
+
+    _, (_, second) = replayed(look, tmp_path)
+    assert isinstance(second, RecordedFailure)
+    assert vars(second)["code"] == 503
+
+
+def test_a_class_that_cannot_be_made_is_caught_as_what_stands_behind_it(tmp_path: Path) -> None:
+    class Order(pydantic.BaseModel):
+        number: int
+
+    @spanreel.tool()
+    def look() -> str:
+        return str(Order.model_validate({"number": "seventeen"}).number)
+
+    _, (first, second) = replayed(look, tmp_path)
+    assert isinstance(first, pydantic.ValidationError)
+    assert isinstance(second, ValueError)
+    assert str(second) == str(first)
 
 
 def test_what_was_redacted_is_no_part_of_an_exception(tmp_path: Path) -> None:

@@ -39,12 +39,13 @@ def rebuild_error(recorded: RecordedError) -> Exception:
     """The exception of a recorded failure: of its own class where that is at hand, with the recorded text.
 
     Its parts, where they are known, are the recorded ones too. A class that is missing, or that does not let itself be
-    made from a text, becomes a `RecordedFailure`.
+    made from a text, becomes a `RecordedFailure`, which is what Python's own class behind it is caught as, and has the
+    recorded attributes.
     """
     message = recorded.message or ""
     found = _find_class(recorded.type)
     if found is None:
-        return RecordedFailure(recorded.type, message)
+        return _stand_in(recorded, Exception)
     if recorded.parts is not None and (whole := _of_parts(found, recorded.parts, message)) is not None:
         return whole
     try:
@@ -56,9 +57,28 @@ def rebuild_error(recorded: RecordedError) -> Exception:
         names = {"__module__": found.__module__, "__qualname__": found.__qualname__}
         told = type(found.__name__, (found,), {"__str__": lambda _: message, **names})
         error = _make(told, message)
-        return error if str(error) == message else RecordedFailure(recorded.type, message)
+        return error if str(error) == message else _stand_in(recorded, found)
     except Exception:  # noqa: BLE001 - the class is the user's, and may do anything
-        return RecordedFailure(recorded.type, message)
+        return _stand_in(recorded, found)
+
+
+def _stand_in(recorded: RecordedError, found: type[Exception]) -> RecordedFailure:
+    message = recorded.message or ""
+    kind: Any = RecordedFailure
+    base = next(one for one in found.__mro__ if one.__module__ == "builtins")
+    if base is not Exception:
+        with contextlib.suppress(TypeError):  # two classes of Python's own that cannot be one
+            kind = type(RecordedFailure.__name__, (RecordedFailure, base), {"__module__": RecordedFailure.__module__})
+    try:
+        failure: RecordedFailure = kind(recorded.type, message)
+        failure = failure if str(failure) == message else RecordedFailure(recorded.type, message)
+    except Exception:  # noqa: BLE001 - as some want more than a text
+        failure = RecordedFailure(recorded.type, message)
+    fields = plain((recorded.parts or {}).get("fields"))
+    for name, value in fields.items() if isinstance(fields, dict) else ():
+        if not hasattr(failure, name):
+            setattr(failure, name, value)
+    return failure
 
 
 def _of_parts(found: type[Exception], parts: Mapping[str, Json], message: str) -> Exception | None:
