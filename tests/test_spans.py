@@ -7,12 +7,16 @@ from typing import Any
 
 import pytest
 from opentelemetry import trace
+from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.sdk.trace.sampling import Decision, Sampler, SamplingResult
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Link, Span, SpanContext, SpanKind, Status, StatusCode, TraceFlags, Tracer
 
 from spanreel.settings import Settings
+from spanreel.spans import Given, OwnSpan, OwnTracer, begin, say
 from spanreel.tracing import TracerSource
 
 Work = Callable[[Tracer], None]
@@ -101,10 +105,42 @@ def below_a_span_of_another_process(tracer: Tracer) -> None:
     tracer.start_span("x", trace.set_span_in_context(trace.NonRecordingSpan(OTHER))).end()
 
 
+def begun_and_asked_when_they_leave(tracer: Tracer) -> None:
+    above = begin(tracer, Given("above", {"a": 1}), Context(), SpanKind.CLIENT)
+    below = begin(tracer, Given("below", {"b": 2}), trace.set_span_in_context(above))
+    say(above, {"a": 10})
+    say(above, {"more": 3})
+    below.end()
+    above.end()
+
+
+def begun_and_asked_before(tracer: Tracer) -> None:
+    span: Any = begin(tracer, Given("first", {"a": 1}), Context())
+    assert (span.name, span.attributes["a"]) == ("first", 1)
+    span.update_name("second")
+    span.set_attribute("b", 2)
+    say(span, {"c": 3})
+    span.end()
+
+
+def begun_and_renamed_before(tracer: Tracer) -> None:
+    span = begin(tracer, Given("first", {"a": 1}), Context())
+    span.update_name("second")
+    span.end()
+
+
+def begun_below_a_span_of_another_process(tracer: Tracer) -> None:
+    begin(tracer, Given("x", {}), trace.set_span_in_context(trace.NonRecordingSpan(OTHER))).end()
+
+
 @pytest.mark.parametrize(
     "work",
     [
         attributes_of_all_kinds,
+        begun_and_asked_when_they_leave,
+        begun_and_asked_before,
+        begun_and_renamed_before,
+        begun_below_a_span_of_another_process,
         events_links_and_a_status,
         a_block_that_raises,
         a_current_span_that_raises,
@@ -114,6 +150,39 @@ def below_a_span_of_another_process(tracer: Tracer) -> None:
 )
 def test_our_spans_say_what_the_sdks_would(work: Work) -> None:
     assert by_ours(work) == by_the_sdk(work)
+
+
+class Deciding(Sampler):
+    """Notes what it is asked, and has one attribute said more."""
+
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
+
+    def should_sample(
+        self,
+        parent_context: Any,
+        trace_id: int,
+        name: str,
+        kind: Any = None,
+        attributes: Any = None,
+        *_: Any,
+        **__: Any,
+    ) -> SamplingResult:
+        self.asked.append((name, kind, dict(attributes)))
+        return SamplingResult(Decision.RECORD_AND_SAMPLE, {**attributes, "sampled": True})
+
+    def get_description(self) -> str:
+        return "deciding"
+
+
+def test_a_sampler_that_asks_is_told_at_once_what_a_span_says() -> None:
+    taken: list[OwnSpan] = []
+    sampler = Deciding()
+    provider = TracerProvider(sampler=sampler, shutdown_on_exit=False)
+    tracer = OwnTracer(provider, InstrumentationScope("test"), taken.append)
+    begin(tracer, Given("chat m", {"a": 1}), Context(), SpanKind.CLIENT).end()
+    assert sampler.asked == [("chat m", SpanKind.CLIENT, {"a": 1})]
+    assert [(span.name, span.attributes) for span in taken] == [("chat m", {"a": 1, "sampled": True})]
 
 
 def test_the_limits_of_the_environment_hold(monkeypatch: pytest.MonkeyPatch) -> None:
