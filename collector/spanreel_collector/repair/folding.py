@@ -25,6 +25,8 @@ def fold_second_views(trace: Trace) -> Trace:
     current = dict(forest.by_id)
     gone: dict[str, str] = {}
     inside = [(above, placed) for placed in trace if (above := _model_around(forest, placed)) is not None]
+    if not inside:
+        return trace
     around = Counter([above.id for above, _ in inside])
     for outer_then, placed in inside:
         outer, inner = current[_survivor(outer_then.id, gone)], current[_survivor(placed.id, gone)]
@@ -71,7 +73,7 @@ def fold_nested_tools(trace: Trace) -> Trace:
     gone: dict[str, str] = {}
     fuller: dict[str, Placed] = {}
     for placed in trace:
-        outer = next(forest.records_above(placed), None) if isinstance(placed.record, ToolRecord) else None
+        outer = forest.record_above(placed) if isinstance(placed.record, ToolRecord) else None
         if not isinstance(placed.record, ToolRecord) or outer is None or not isinstance(outer.record, ToolRecord):
             continue
         if is_one_tool(placed.record, outer.record) and placed.id != outer.id:
@@ -119,11 +121,11 @@ def fold_wrappers(trace: Trace) -> Trace:
     inside: dict[str, list[Placed]] = defaultdict(list)
     for placed in trace:
         if placed.record is not None and not isinstance(placed.record, TurnRecord):
-            above = next(forest.records_above(placed), None)
+            above = forest.record_above(placed)
             if above is not None:
                 inside[above.id].append(placed)
     folded: dict[str, Placed] = {}
-    writers = {placed.span.origin.scope for placed in trace if isinstance(placed.record, ModelRecord | RunRecord)}
+    writers = {placed.span.origin.scope for placed in trace if isinstance(placed.record, (ModelRecord, RunRecord))}
     for placed in trace:
         below = inside[placed.id]
         if not _is_wrapper(placed):
@@ -146,7 +148,7 @@ def fold_wrappers(trace: Trace) -> Trace:
 
 def _is_beside_a_run(placed: Placed, forest: Forest, inside: dict[str, list[Placed]]) -> bool:
     """Whether another run stands in the same tool call or run."""
-    above = next(forest.records_above(placed), None)
+    above = forest.record_above(placed)
     beside = inside[above.id] if above is not None else []
     return any(isinstance(one.record, RunRecord) and one.id != placed.id for one in beside)
 
