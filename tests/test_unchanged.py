@@ -72,7 +72,7 @@ def test_most_of_a_span_is_told_at_a_glance(value: Any) -> None:
     assert clean({"app.note": value}) == {"app.note": value}
 
 
-@pytest.mark.parametrize("name", sorted([f"{counted}_tokens{rest}" for counted in _COUNTS for rest in ("", "_details")]))
+@pytest.mark.parametrize("name", [f"{one}_tokens{rest}" for one in sorted(_COUNTS) for rest in ("", "_details")])
 def test_names_of_counts_name_no_credential(name: str) -> None:
     assert not is_credential_name(name)
     assert DEFAULT.judge(name) is None
