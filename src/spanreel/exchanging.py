@@ -9,6 +9,7 @@ import atexit
 import functools
 import os
 import time
+import weakref
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -251,7 +252,8 @@ class Exchange:
             self._ended = True
             if self.capture.pieces:
                 self.capture.pieces = self.capture.pieces[:]  # what a client drains again after the end is none of it
-            _unread.discard(self)
+            if self.capture.body is None:
+                _unread.discard(self)
 
 
 _PROXIES: Final[Mapping[BodyKind, Callable[[Any, Tap], Any]]] = {
@@ -259,7 +261,7 @@ _PROXIES: Final[Mapping[BodyKind, Callable[[Any, Tap], Any]]] = {
     BodyKind.ASYNC_ITERATOR: AsyncBody,
     BodyKind.ASYNC_READER: AsyncReader,
 }
-_unread: set[Exchange] = set()
+_unread: weakref.WeakSet[Exchange] = weakref.WeakSet()
 
 
 @functools.cache
