@@ -121,7 +121,7 @@ from openai import OpenAI
 def work(question):
     messages = [{"role": "user", "content": question}]
     print(OpenAI().chat.completions.create(model="m", messages=messages).choices[0].message.content, flush=True)
-    time.sleep(0.5)
+    time.sleep(2)  # over the second that spans wait for others
     os.kill(os.getpid(), signal.SIGKILL)
 
 work("still there?")
