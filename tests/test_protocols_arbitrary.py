@@ -213,8 +213,8 @@ def test_what_stands_around_the_data_of_an_event_changes_nothing_and_is_written_
         usage=Usage(3, 2),
     )
     for protocol in PROTOCOLS:
-        if Operation.CHAT not in protocol.PATHS.values():
-            continue
+        if Operation.CHAT not in protocol.PATHS.values() or "amazon.eventstream" in protocol.STREAM_TYPE:
+            continue  # frames of bytes have nothing around their events
         body = b"".join(piece for _, piece in protocol.split(answer))
         lines = [line for line in body.decode().split("\n") if not line.startswith("event:")]
         framed = "\n".join(f"{before}{line}" if line.startswith("data:") else line for line in lines).encode()

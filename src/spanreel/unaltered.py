@@ -57,7 +57,7 @@ def _collect(value: Any, contents: Contents, depth: int) -> bool:
         return True
     if type(value) is dict or type(value) is list:
         content = value
-    elif dataclasses.is_dataclass(value) and hasattr(value, "__dict__"):
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type) and hasattr(value, "__dict__"):
         content = vars(value)
     else:
         return False
