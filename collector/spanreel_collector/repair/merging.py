@@ -43,14 +43,21 @@ def fill_tool(record: Record | None, other: ToolRecord) -> Record | None:
         return record
     fidelity = dict(record.fidelity)
     taken: dict[str, Any] = {}
-    if fidelity.get("result") is Fidelity.ABSENT and record.error is None and other.error is not None:
-        # A server's failure may be an answer like any other to its client.
+    untold = fidelity.get("result") is Fidelity.ABSENT or _repeats_failure(record, other)
+    if untold and record.error is None and other.error is not None:
+        # A server's failure may be an answer like any other to its client; so may an exception's words to an agent.
         taken = {"error": other.error, "status": other.status}
     for field in ("arguments", "result"):
         if fidelity.get(field) is Fidelity.ABSENT and other.fidelity.get(field) is not Fidelity.ABSENT:
             taken[field] = getattr(other, field)
             del fidelity[field]
     return replace(_fill(record, other, ("call_id", "description")), **taken, fidelity=fidelity)
+
+
+def _repeats_failure(record: ToolRecord, other: ToolRecord) -> bool:
+    """Whether what one record has as the result is what the exception said that the other has."""
+    said = other.error.message if other.error is not None else None
+    return bool(said) and record.result == said
 
 
 def fill_model(record: Record | None, other: Record | None) -> Record | None:

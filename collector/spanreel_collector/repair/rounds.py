@@ -213,6 +213,8 @@ def _with_tools(forest: Forest, placed: Placed) -> Placed:
     record = placed.record
     if not isinstance(record, ModelRecord) or record.request.tools or record.call_id is not None:
         return placed
+    if record.protocol is not None and "tools" not in record.fidelity:
+        return placed  # the request as it was sent, without any
     above = next((one for one in forest.records_above(placed) if not isinstance(one.record, TurnRecord)), None)
     if above is None or not isinstance(above.record, RunRecord) or not above.record.tools:
         return placed

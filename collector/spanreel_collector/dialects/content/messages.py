@@ -36,6 +36,8 @@ def read_messages(value: Json, *, facts: bool = False) -> tuple[Message, ...]:
         updated = value[0]["update"]  # what LangGraph's node puts into the state, by a command
         value = updated.get("messages") if isinstance(updated, dict) else None
     items = value if isinstance(value, list) else []
+    if items and all(map(_is_bare_call, items)):
+        return (_asking(items),)
     read = [(item, message) for item in items if (message := read_message(item)) is not None]
     if not facts:
         return tuple(message for _, message in read)
@@ -172,11 +174,22 @@ def _calls(item: dict[str, Any]) -> list[dict[str, Json]]:
         if isinstance(call, dict):
             function = call["function"] if isinstance(call.get("function"), dict) else call
             arguments = values.arguments(function.get("args", function.get("arguments")))
-            found.append(_call(values.text(call, "id"), values.text(function, "name"), arguments))
+            found.append(_call(values.text(call, "id"), reprs.unquoted(values.text(function, "name")), arguments))
     function = item.get("function_call")
     if isinstance(function, dict) and not found:
         found.append(_call(None, values.text(function, "name"), values.arguments(function.get("arguments"))))
     return found
+
+
+def _is_bare_call(item: Json) -> bool:
+    """Whether this is a call of a tool in OpenAI's form, without a message around it."""
+    function = item.get("function") if isinstance(item, dict) and "role" not in item else None
+    return isinstance(function, dict) and isinstance(function.get("name"), str) and "arguments" in function
+
+
+def _asking(calls: list[Any]) -> Message:
+    """The message that such calls were taken out of: CrewAI tells nothing else of an answer that asks for tools."""
+    return {"role": "assistant", "parts": list(_calls({"tool_calls": calls}))}
 
 
 def _item(item: dict[str, Any]) -> Message:

@@ -8,6 +8,8 @@ import re
 from spanreel.model import Json
 
 _LONGEST = 1_000_000
+_ENDS = ("{}", "[]", "''")
+"""How the reprs of a mapping, a list and a text begin and end."""
 _ENUM = re.compile(r"<\w+(?:\.\w+)+: ('[^']*'|\"[^\"]*\"|\d+)>")
 
 
@@ -23,6 +25,25 @@ def parse(text: str) -> Json:
         return _value(ast.parse(_ENUM.sub(r"\1", text.strip()), mode="eval").body)
     except (SyntaxError, MemoryError, RecursionError) as error:
         raise ValueError("no repr") from error
+
+
+def unquoted(name: str | None) -> str | None:
+    """A tool's name out of its repr, which writers leave of what stands too deep for them."""
+    return name[1:-1] if name and len(name) > 2 and name[0] == name[-1] == "'" else name
+
+
+def undone(value: Json) -> Json:
+    """A JSON Schema, whose deeper values may be reprs of what they were."""
+    if isinstance(value, dict):
+        return {key: undone(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [undone(item) for item in value]
+    if not isinstance(value, str) or value[:1] + value[-1:] not in _ENDS:
+        return value
+    try:
+        return undone(parse(value))
+    except ValueError:
+        return value
 
 
 def without_names(value: Json) -> Json:

@@ -23,7 +23,7 @@ from spanreel.model import (
 )
 from spanreel_collector import json_text
 from spanreel_collector.dialects import values
-from spanreel_collector.dialects.content import ai_sdk, wrapped
+from spanreel_collector.dialects.content import ai_sdk, reprs, wrapped
 from spanreel_collector.dialects.content import messages as content
 from spanreel_collector.dialects.content.bodies import settings
 from spanreel_collector.dialects.content.indexed import nested
@@ -254,6 +254,11 @@ def _read_tools(attributes: Attributes, cut_at: int | None) -> tuple[tuple[ToolD
             schema = {"name": name, "description": values.text(tool, "description"), "parameters": schema or None}
         if schema:
             found.append(values.tool_definition(schema))
+    if not found:
+        # CrewAI's listener has the whole list in one attribute, and reprs of what is deep in it.
+        whole, told = values.tools(attributes.get("llm.tools"))
+        found = [{**tool, "parameters": reprs.undone(tool.get("parameters"))} for tool in whole]
+        state = told if whole else state
     return tuple(found), state
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from spanreel.model import Fidelity, Json, Message
 from spanreel.protocols import media
 from spanreel_collector.dialects import values
+from spanreel_collector.dialects.content import reprs
 from spanreel_collector.dialects.content.indexed import Tree, is_tree, listed, nested
 from spanreel_collector.span import Attributes
 
@@ -127,7 +128,7 @@ def _call(call: Tree) -> dict[str, Json]:
     part: dict[str, Json] = {
         "type": "tool_call",
         "id": values.text(call, "id"),
-        "name": values.text(function, "name"),
+        "name": reprs.unquoted(values.text(function, "name")),
         # Of a call without any, OpenAI's and the Agents SDK's instrumentations leave the empty object out.
         "arguments": values.arguments(function.get("arguments", {})),
     }

@@ -1,0 +1,79 @@
+"""What recorders of one framework leave out or write otherwise, alone and beside each other."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from otlp_lines import agent, chat, only_run, said, session, span
+from spanreel import conventions as names
+from spanreel.model import Status
+
+LISTENER = "openinference.instrumentation.crewai._event_listener"
+HI = said("user", "Hi")
+CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"city": "Rome"}'}}
+SCHEMA = {"type": "object", "properties": {"city": {"title": "City", "type": "string"}}, "required": ["city"]}
+
+
+def llm(number: int, attributes: dict[str, Any], **rest: Any) -> dict[str, Any]:
+    asked = {"llm.input_messages.0.message.role": "user", "llm.input_messages.0.message.content": "Hi"}
+    also = {"openinference.span.kind": "LLM", "llm.model_name": "small", **asked}
+    return span(number, "small.llm_call", {**also, **attributes}, 1, **rest)
+
+
+def test_crewais_listener_tells_calls_of_tools_without_a_message_and_reprs_of_what_is_deep() -> None:
+    deep = {"type": "object", "properties": {"city": str(SCHEMA["properties"]["city"])}, "required": ["'city'"]}  # type: ignore[index]
+    offered = {"type": "function", "function": {"name": "look", "description": "Look", "parameters": deep}}
+    asking = "llm.input_messages.1.message"
+    history = {
+        f"{asking}.role": "assistant",
+        f"{asking}.tool_calls.0.tool_call.id": "c1",
+        f"{asking}.tool_calls.0.tool_call.function.name": "'look'",
+        f"{asking}.tool_calls.0.tool_call.function.arguments": '{"city": "Rome"}',
+        "llm.input_messages.2.message.role": "tool",
+        "llm.input_messages.2.message.tool_call_id": "c1",
+        "llm.input_messages.2.message.content": "25",
+        "llm.output_messages.0.message.role": "assistant",
+        "llm.output_messages.0.message.content": "Ho",
+    }
+    used = {"openinference.span.kind": "TOOL", "tool.name": "look", "input.value": '{"city": "Rome"}'}
+    one = session(
+        span(1, "Cook.Hi.execute", {"openinference.span.kind": "AGENT", "input.value": "Hi"}, seconds=20),
+        llm(2, {"output.value": json.dumps([CALL]), "llm.tools": json.dumps([offered])}, start=1),
+        span(3, "look.run", {**used, "output.value": "25"}, 1, start=3),
+        llm(4, {**history, "output.value": "Ho"}, start=5),
+        scope=LISTENER,
+    )
+    (tool_call,) = only_run(one).tool_calls()
+    assert (tool_call.name, tool_call.call_id, tool_call.result) == ("look", "c1", "25")
+    first, _ = only_run(one).model_calls()
+    asked = one.messages[first.output[0]]
+    assert (asked.role, [part["name"] for part in asked.parts]) == ("assistant", ["look"])
+    assert [one.tools[number]["parameters"] for number in first.tools] == [SCHEMA]
+    assert one.replay.eligible
+
+
+def test_a_tool_failed_whose_outer_view_repeats_the_exceptions_words_as_the_result() -> None:
+    outer = {"openinference.span.kind": "TOOL", "tool.name": "look", "output.value": "no such city"}
+    inner = {names.OPERATION: "execute_tool", names.TOOL_NAME: "look", "error.type": "ValueError"}
+    failed = span(3, "execute_tool look", inner, 2, start=2, status={"code": 2, "message": "no such city"})
+    one = session(agent(1, "cook", None, seconds=20), span(2, "look", outer, 1, seconds=9), failed, scope="demo")
+    (tool_call,) = only_run(one).tool_calls()
+    assert tool_call.status is Status.ERROR
+    assert tool_call.error is not None
+    assert tool_call.error.type == "ValueError"
+
+
+def test_a_request_that_was_read_as_it_was_sent_without_tools_had_none() -> None:
+    offered = json.dumps([{"type": "function", "name": "look", "parameters": SCHEMA}])
+    body = {"model": "small", "messages": [{"role": "user", "content": "Hi"}]}
+    answer = {"id": "c-1", "object": "chat.completion", "choices": [{"index": 0, "message": {"role": "assistant"}}]}
+    answer["choices"][0]["message"]["content"] = "Ho"  # type: ignore[index]
+    kept = {"input.value": json.dumps(body), "output.value": json.dumps(answer)}
+    run = agent(1, "cook", None, seconds=20, also={names.TOOL_DEFINITIONS: offered})
+    bare = session(run, llm(2, kept), scope="openinference.instrumentation.openai")
+    (call,) = only_run(bare).model_calls()
+    assert not call.tools
+    untold = session(run, chat(2, [HI], said("assistant", "Ho"), 1), scope="demo")
+    (call,) = only_run(untold).model_calls()
+    assert len(call.tools) == 1
