@@ -77,3 +77,28 @@ def test_a_request_that_was_read_as_it_was_sent_without_tools_had_none() -> None
     untold = session(run, chat(2, [HI], said("assistant", "Ho"), 1), scope="demo")
     (call,) = only_run(untold).model_calls()
     assert len(call.tools) == 1
+
+
+def test_pydantic_ais_old_events_tell_thoughts_that_stand_alone_as_thoughts() -> None:
+    asked = {"event.name": "gen_ai.user.message", "role": "user", "content": "Hi", "gen_ai.message.index": 0}
+    thought = {"role": "assistant", "content": [{"kind": "thinking", "text": "Hm."}], "tool_calls": [CALL]}
+    came = {"event.name": "gen_ai.choice", "index": 0, "message": thought}
+    told_of = {names.OPERATION: "chat", names.REQUEST_MODEL: "small", "events": json.dumps([asked, came])}
+    one = session(span(1, "chat small", told_of), scope="pydantic-ai")
+    (call,) = only_run(one).model_calls()
+    assert [part["type"] for part in one.messages[call.output[0]].parts] == ["reasoning", "tool_call"]
+
+
+def test_haystacks_streamed_calls_are_read_though_a_callback_makes_their_input_a_repr() -> None:
+    given = (
+        "{'messages': [ChatMessage(_role=<ChatRole.USER: 'user'>, _content=[TextContent(text='Is 1 < 2 at 0x1?')], "
+        "_name=None, _meta={})], 'streaming_callback': <function main.<locals>.<lambda> at 0x7f45d4990680>, "
+        f"'tools': [Tool(name='look', description='Look', parameters={SCHEMA}, function=<function look at 0x7f45d5>)]}}"
+    )
+    came = {"replies": [{"role": "assistant", "meta": {"model": "small"}, "name": None, "content": [{"text": "Yes"}]}]}
+    ends = {"haystack.agent.step.llm.input": given, "haystack.agent.step.llm.output": json.dumps(came)}
+    one = session(span(1, "haystack.agent.step.llm", ends), scope="app")
+    (call,) = only_run(one).model_calls()
+    assert [one.messages[number].parts for number in call.input] == [[{"type": "text", "content": "Is 1 < 2 at 0x1?"}]]
+    assert [one.tools[number]["parameters"] for number in call.tools] == [SCHEMA]
+    assert call.streamed

@@ -122,7 +122,12 @@ def _old_choice(body: dict[str, Any]) -> Message:
 
 def _parts(said: Json) -> list[dict[str, Json]]:
     """The parts of an old event's content: text, typed blocks, or parts that say their kind."""
-    if isinstance(said, list) and said and bedrock.is_blocks(said) and not any("type" in block for block in said):
+    if (
+        isinstance(said, list)
+        and said
+        and bedrock.is_blocks(said)
+        and not any({"type", "kind"} & set(block) for block in said)
+    ):
         return bedrock.read_parts(said)
     parts: list[dict[str, Json]] = []
     for item in said if isinstance(said, list) else [said]:

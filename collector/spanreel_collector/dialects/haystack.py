@@ -21,7 +21,7 @@ from spanreel.model import (
     ToolRecord,
 )
 from spanreel_collector.dialects import values
-from spanreel_collector.dialects.content import bodies, ends, exchanges, messages
+from spanreel_collector.dialects.content import bodies, ends, exchanges, messages, reprs
 from spanreel_collector.dialects.content.decoding import decode
 from spanreel_collector.span import RawSpan
 
@@ -31,6 +31,7 @@ _PREFIX = "haystack."
 _PIPELINE, _COMPONENT, _AGENT = "haystack.pipeline.run", "haystack.component.run", "haystack.agent.run"
 _LLM, _TOOL = "haystack.agent.step.llm", "haystack.agent.step.tool"
 _STEPS = (_PIPELINE, _COMPONENT, _AGENT, _LLM, _TOOL, "haystack.agent.step")
+_CALLBACK = "'streaming_callback': <"
 _ENDS = {
     _PIPELINE: ("haystack.pipeline.input_data", "haystack.pipeline.output_data"),
     _COMPONENT: ("haystack.component.input", "haystack.component.output"),
@@ -70,7 +71,22 @@ def _read_component(span: RawSpan) -> Record | None:
 
 def _values(span: RawSpan) -> tuple[Json, Json]:
     given, came = _ENDS[span.name]
-    return span.attributes.get(given), span.attributes.get(came)
+    return _value(span.attributes.get(given)), _value(span.attributes.get(came))
+
+
+def _value(value: Json) -> Json:
+    """A value, which is a repr where something in it is no JSON: the function that a stream is handed to."""
+    if not isinstance(value, str) or not value.startswith("{'"):
+        return value
+    try:
+        found = reprs.parse(value)
+    except ValueError:
+        return value
+    if not isinstance(found, dict):
+        return value
+    offered = found.get("tools")
+    tools = [{"data": tool} for tool in offered] if isinstance(offered, list) else offered
+    return {**found, "tools": tools, "streaming_callback": _CALLBACK in value or None}
 
 
 def _read_run(span: RawSpan) -> RunRecord:

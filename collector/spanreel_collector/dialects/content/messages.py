@@ -53,6 +53,8 @@ def read_message(item: Json) -> Message | None:
         return _plain({"role": item[0], "content": item[1]})
     if not isinstance(item, dict):
         return None
+    if item.get("") == "ChatMessage":
+        return _haystack(item)
     for inside in ("data", "kwargs"):
         if isinstance(item.get(inside), dict) and ("type" in item or "lc" in item):
             return _plain({"role": _class_role(item.get("id")) or item.get("type"), **item[inside]})
@@ -235,8 +237,8 @@ def _shown(text: str) -> Json:
         return None
 
 
-def _haystack(text: str) -> Message | None:
-    shown = _shown(text)
+def _haystack(item: Json) -> Message | None:
+    shown = _shown(item) if isinstance(item, str) else item
     contents = shown.get("_content") if isinstance(shown, dict) else None
     if not isinstance(contents, list) or not isinstance(shown.get("_role"), str):
         return None

@@ -12,19 +12,38 @@ _ENDS = ("{}", "[]", "''")
 """How the reprs of a mapping, a list and a text begin and end."""
 _ENUM = re.compile(r"<\w+(?:\.\w+)+: ('[^']*'|\"[^\"]*\"|\d+)>")
 
+_NAMELESS = re.compile(r"<(lambda|locals)>")
+_OBJECT = re.compile(r"<(?:[^<>'\"]* at 0x[0-9a-fA-F]+|[^<>'\"]* of None|class '[\w.]+')>")
+"""An object that shows where it is, a method of one, a class."""
+
 
 def parse(text: str) -> Json:
-    """The value that a repr shows; enum members are their values.
+    """The value that a repr shows; enum members are their values, and objects that show their place in memory None.
 
     Raises:
         ValueError: no repr of literals and of objects that are shown by their fields; too long, cut off.
     """
     if len(text) > _LONGEST:
         raise ValueError("too long")
+    shown = _ENUM.sub(r"\1", text.strip())
     try:
-        return _value(ast.parse(_ENUM.sub(r"\1", text.strip()), mode="eval").body)
+        return _value(_parsed(shown) or ast.parse(_without_objects(shown), mode="eval").body)
     except (SyntaxError, MemoryError, RecursionError) as error:
         raise ValueError("no repr") from error
+
+
+def _parsed(shown: str) -> ast.expr | None:
+    """The expression; None where it is none as it stands."""
+    try:
+        return ast.parse(shown, mode="eval").body
+    except SyntaxError:
+        return None
+
+
+def _without_objects(shown: str) -> str:
+    """The repr with None for what shows no value: functions, as callbacks are, methods of objects, classes."""
+    shown = _NAMELESS.sub(r"\1", shown)
+    return _OBJECT.sub("None", _OBJECT.sub("None", shown))
 
 
 def unquoted(name: str | None) -> str | None:
