@@ -15,6 +15,7 @@ from otlp_lines import (
     asks,
     attribute_list,
     called,
+    chat,
     converted,
     only_run,
     request,
@@ -286,3 +287,41 @@ def test_a_failure_that_openinference_gave_to_the_whole_trace_is_only_the_failin
     (run,) = session(*spans, scope="ai").runs
     ends = [call.status for call in run.model_calls()], [call.status for call in run.tool_calls()]
     assert ends == ([Status.OK], [Status.ERROR])
+
+
+def test_a_failure_that_openinference_gave_to_all_of_a_trace_of_version_7_is_only_the_failing_tools() -> None:
+    """Steps, which it takes for model calls, and the run around them are not failed by it either."""
+    failed = {"status": {"code": 2, "message": "no such city"}}
+    raised = [{"name": "exception", "attributes": attribute_list({"exception.message": "no such city"})}]
+    ended = {"gen_ai.response.finish_reasons": ["stop"], "openinference.span.kind": "LLM"}
+    run = {**ended, "gen_ai.operation.name": "invoke_agent", "openinference.span.kind": "AGENT"}
+    step = {"gen_ai.operation.name": "agent_step", "openinference.span.kind": "LLM"}
+    use = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "look", "openinference.span.kind": "TOOL"}
+    spans = [
+        {**span(1, "invoke_agent gpt-5", run), **failed},
+        {**span(2, "step 1", step, 1), **failed},
+        {**chat(3, [said("user", "Soup?")], said("assistant", "No."), 2, also=ended), **failed},
+        {**span(4, "execute_tool look", use, 2), **failed, "events": raised},
+    ]
+    one = only_run(session(*spans, scope="gen_ai"))
+    ends = [call.status for call in one.model_calls()], [call.status for call in one.tool_calls()]
+    assert (one.status, ends) == (Status.OK, ([Status.OK], [Status.ERROR]))
+
+
+def test_what_the_sdk_says_itself_is_not_replaced_by_what_openinference_made_of_it() -> None:
+    """Its processor writes reasoning as JSON text, and a run's tools' answers among the run's last words."""
+    thought = {"type": "reasoning", "content": "Soup."}
+    indexed = {
+        "openinference.span.kind": "LLM",
+        "llm.output_messages.0.message.role": "assistant",
+        "llm.output_messages.0.message.content": json.dumps(thought),
+        "llm.output_messages.0.message.contents.0.message_content.type": "reasoning",
+        "llm.output_messages.0.message.contents.0.message_content.text": json.dumps(thought),
+        "llm.output_messages.0.message.tool_calls.0.tool_call.id": "call_1",
+        "llm.output_messages.0.message.tool_calls.0.tool_call.function.name": "order",
+        "llm.output_messages.0.message.tool_calls.0.tool_call.function.arguments": json.dumps({"dish": "soup"}),
+    }
+    answer = {"role": "assistant", "parts": [thought, ORDER]}
+    one = session(chat(1, [said("user", "Soup!")], answer, also=indexed), scope="gen_ai")
+    (call,) = only_run(one).model_calls()
+    assert messages(one, call.output) == [answer]

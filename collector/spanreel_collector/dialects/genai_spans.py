@@ -33,6 +33,8 @@ _MODEL = {
     "text_completion": Operation.CHAT,
     "embeddings": Operation.EMBEDDINGS,
 }
+MODEL_CALLS = frozenset(_MODEL)
+"""The operations in which a model is asked."""
 _RUNS = ("invoke_agent", "invoke_workflow")
 _MEMORY = tuple(
     f"{verb}_{what}"

@@ -17,12 +17,12 @@ _OF_TOOLS = ("tool_call", "tool_call_response")
 
 def speaks(span: RawSpan) -> bool:
     """Whether the SDK wrote the span."""
-    return span.origin.scope == "gen_ai" and "gen_ai.operation.name" in span.attributes
+    return span.origin.scope == ai_sdk.OTEL_SCOPE and "gen_ai.operation.name" in span.attributes
 
 
 def read(span: RawSpan) -> Record | None:
     """What the span says in the conventions' words, and what it says by the way."""
-    record = genai_spans.read(span)
+    record = genai_spans.read(ai_sdk.with_own_status(span))
     if isinstance(record, RunRecord):
         return replace(record, output=tuple(_answer(message) for message in record.output))
     if not isinstance(record, ModelRecord):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from typing import Any, TypeVar
 
@@ -84,29 +84,42 @@ def fill_model(record: Record | None, other: Record | None) -> Record | None:
 def join_views(first: Record | None, second: Record | None) -> Record | None:
     """What one span says in two vocabularies: what the first lacks comes from the second, lists of messages whole.
 
-    Of two lists the one that tells more is taken, never members of both. Where they differ in what the span is, the
-    second is the one that says it by a word of its own.
+    Of two lists the first is taken where it is whole, else the one that tells more; never members of both. Where they
+    differ in what the span is, the second is the one that says it by a word of its own.
     """
     if first is None or second is None:
         return first or second
     if isinstance(first, ModelRecord) and isinstance(second, ModelRecord):
         told = (first.request.messages, ({"parts": first.request.instructions},))
-        if _tells(*told) < _tells(second.request.messages, ({"parts": second.request.instructions},)):
+        more = _tells(*told) < _tells(second.request.messages, ({"parts": second.request.instructions},))
+        if more and not _is_whole(first, "input", first.request.messages):
             emptied = replace(first.request, messages=(), instructions=())
             first = replace(first, request=emptied, fidelity=_with_state(first, second, "input"))
-        if first.answer and second.answer and _tells(first.answer.messages) < _tells(second.answer.messages):
+        if first.answer and second.answer and _is_better(second, first):
             answer = replace(first.answer, messages=second.answer.messages)
             first = replace(first, answer=answer, fidelity=_with_state(first, second, "output"))
         return fill_model(first, second)
     if isinstance(first, ToolRecord) and isinstance(second, ToolRecord):
         return fill_tool(first, second)
     if isinstance(first, RunRecord) and isinstance(second, RunRecord):
-        if _tells(first.input) < _tells(second.input):
+        if _tells(first.input) < _tells(second.input) and not _is_whole(first, "input", first.input):
             first = replace(first, input=())
-        if _tells(first.output) < _tells(second.output):
+        if _tells(first.output) < _tells(second.output) and not _is_whole(first, "output", first.output):
             first = replace(first, output=())
         return fill_run_record(first, second)
     return second
+
+
+def _is_better(second: ModelRecord, first: ModelRecord) -> bool:
+    """Whether the second has more of the answer, of which the first has not all."""
+    here = first.answer.messages if first.answer else ()
+    there = second.answer.messages if second.answer else ()
+    return _tells(here) < _tells(there) and not _is_whole(first, "output", here)
+
+
+def _is_whole(record: ModelRecord | RunRecord, field: str, found: Sequence[Message]) -> bool:
+    """Whether the record has all there was of the field: its library's own words, of which the others are made."""
+    return bool(_tells(found)) and record.fidelity.get(field, Fidelity.WHOLE) is Fidelity.WHOLE
 
 
 def _tells(*lists: Iterable[Message]) -> int:

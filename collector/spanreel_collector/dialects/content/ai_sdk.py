@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from spanreel import conventions as names
 from spanreel.model import Fidelity, Json, Message
 from spanreel.protocols import media
 from spanreel_collector import json_text
@@ -24,6 +25,9 @@ _PROVIDERS = {
 _FAILED = ("error-text", "error-json", "execution-denied")
 """Kinds of a tool's output that say that it failed."""
 _ENDED = ("ai.response.finishReason", "ai.finishReason", "ai.toolCall.result")
+OTEL_SCOPE = "gen_ai"
+"""The scope of `@ai-sdk/otel`, from version 7 on."""
+_ENDED_OTEL = (names.RESPONSE_FINISH_REASONS, names.TOOL_CALL_RESULT)
 _MODALITIES = ("image", "audio", "video")
 
 
@@ -171,5 +175,6 @@ def with_own_status(span: RawSpan) -> RawSpan:
     """
     if span.status != 2 or any(event.name == "exception" for event in span.events):
         return span
-    ended = any(key in span.attributes for key in _ENDED)
+    told = _ENDED_OTEL if span.origin.scope == OTEL_SCOPE else _ENDED
+    ended = any(key in span.attributes for key in told)
     return replace(span, status=0, status_message="") if ended else span

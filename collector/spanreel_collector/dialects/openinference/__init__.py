@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from spanreel import conventions as names
 from spanreel.model import (
     Agent,
     Answer,
@@ -22,7 +23,7 @@ from spanreel.model import (
     Usage,
 )
 from spanreel_collector import json_text
-from spanreel_collector.dialects import values
+from spanreel_collector.dialects import genai_spans, values
 from spanreel_collector.dialects.content import ai_sdk, reprs, wrapped
 from spanreel_collector.dialects.content import messages as content
 from spanreel_collector.dialects.content.bodies import settings
@@ -157,7 +158,10 @@ def _is_call(record: ModelRecord, attributes: Attributes) -> bool:
     """
     answer = record.answer
     answered = answer is not None and bool(answer.messages or answer.usage)
-    return answered or record.error is not None or any(key.startswith(f"{_INPUT}.") for key in attributes)
+    # To the processors, a span that only groups others (the AI SDK's step) may be of this kind as well.
+    operation = attributes.get(names.OPERATION)
+    failed = record.error is not None and (operation is None or operation in genai_spans.MODEL_CALLS)
+    return answered or failed or any(key.startswith(f"{_INPUT}.") for key in attributes)
 
 
 def _read_request(span: RawSpan, sent: Request | None, cut_at: int | None) -> tuple[Request, dict[str, Fidelity]]:
