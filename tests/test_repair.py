@@ -386,3 +386,24 @@ def test_times_of_the_session_span_its_runs() -> None:
     one = session(agent(1, "a"), agent(5, "b", seconds=2), scope=GENAI)
     assert (one.started_at, one.ended_at) == ("2026-11-18T11:06:41.000000000Z", "2026-11-18T11:06:47.000000000Z")
     assert BEGAN % SECOND == 0
+
+
+def test_a_failed_call_that_two_writers_tell_one_inside_the_other_is_one_and_stands_where_it_stood() -> None:
+    """It cannot go where the one inside stands, which is in itself: conversion went round in that circle for ever."""
+    failed = {"status": {"code": 2, "message": "Too many requests"}}
+    around = {**chat(1, [said("user", "Soup?")], None), **failed}
+    indexed = {
+        "openinference.span.kind": "LLM",
+        "llm.model_name": "gpt-5",
+        "llm.input_messages.0.message.role": "user",
+        "llm.input_messages.0.message.content": "Soup?",
+    }
+    inside = {**span(2, "ChatCompletion", indexed, 1), **failed}
+    conversion = converted(
+        request(around, scope="opentelemetry.instrumentation.genai.openai"),
+        request(inside, scope="openinference.instrumentation.openai"),
+    )
+    (one,) = conversion.sessions
+    (call,) = only_run(one).model_calls()
+    assert call.error is not None
+    assert call.error.message == "Too many requests"

@@ -199,6 +199,7 @@ REPAIRS: tuple[Callable[[Trace], Trace], ...] = (
     cut_circles,
     fold_second_views,
     fold_beside,
+    cut_circles,
     fold_attempts,
     fold_retries,
     cut_circles,

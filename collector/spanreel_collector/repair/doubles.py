@@ -165,13 +165,25 @@ class _Doubles:
     def _fold(self, outer: Placed, inner: Placed) -> None:
         kept, other = (inner, outer) if self._tells_more(inner, outer) else (outer, inner)
         record = kept.record if is_ours(kept) else fill_model(kept.record, other.record)
-        if self.holders[kept.id] is None:
+        if self.holders[kept.id] is None and not self._is_inside(other, kept):
             # A client's span of its own trace belongs where the framework's stands.
             kept = replace(kept, parent=other.parent)
             self.holders[kept.id] = self.holders[other.id]
         self._put(kept, other, record)
         if self.holders[kept.id] != self.holders[other.id] and (view := self.holders[other.id]) is not None:
             self.views[view].add(self.holders[kept.id])
+
+    def _is_inside(self, placed: Placed, outer: Placed) -> bool:
+        """Whether the span stands somewhere in the other, which cannot go where it is then."""
+        walked = set[str]()
+        parent = placed.parent
+        while parent is not None and parent not in walked:
+            if parent == outer.id:
+                return True
+            walked.add(parent)
+            above = self.current.get(parent)
+            parent = above.parent if above is not None else self.gone.get(parent)
+        return False
 
     def _put(self, kept: Placed, other: Placed, record: Record | None) -> None:
         session = merge_sessions((kept.session, other.session))
