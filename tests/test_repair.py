@@ -391,7 +391,7 @@ def test_times_of_the_session_span_its_runs() -> None:
 def test_a_failed_call_that_two_writers_tell_one_inside_the_other_is_one_and_stands_where_it_stood() -> None:
     """It cannot go where the one inside stands, which is in itself: conversion went round in that circle for ever."""
     failed = {"status": {"code": 2, "message": "Too many requests"}}
-    around = {**chat(1, [said("user", "Soup?")], None), **failed}
+    around = {**chat(1, [said("user", "Soup?")], None, seconds=3), **failed}
     indexed = {
         "openinference.span.kind": "LLM",
         "llm.model_name": "gpt-5",
