@@ -102,3 +102,55 @@ def test_haystacks_streamed_calls_are_read_though_a_callback_makes_their_input_a
     assert [one.messages[number].parts for number in call.input] == [[{"type": "text", "content": "Is 1 < 2 at 0x1?"}]]
     assert [one.tools[number]["parameters"] for number in call.tools] == [SCHEMA]
     assert call.streamed
+
+
+def mlflow(number: int, name: str, kind: str, given: Any, came: Any, parent: int | None = None, **rest: Any) -> Any:
+    ends = {"mlflow.spanInputs": json.dumps(given), "mlflow.spanOutputs": json.dumps(came)}
+    also = {key: json.dumps(value) for key, value in rest.pop("also", {}).items()}
+    return span(number, name, {"mlflow.spanType": json.dumps(kind), **ends, **also}, parent, **rest)
+
+
+def test_mlflows_streams_of_the_agents_sdk_are_one_call_each_and_its_workflows_null_is_no_prompt() -> None:
+    said_so = [{"role": "user", "content": "Hi"}]
+    item = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Ho"}]}
+    left_out = "<openai.Omit object at 0x7f38957d3c10>"
+    sent = {"model": "small", "instructions": "Be brief.", "input": said_so, "temperature": left_out, "stream": True}
+    counts = {"input_tokens": 7, "output_tokens": 2}
+    response = {"id": "resp_1", "object": "response", "model": "small-1", "usage": counts}
+    unread = "<AsyncAPIResponse [200 OK] type=<class 'openai.types.responses.response.Response'>>"
+    one = session(
+        mlflow(1, "AgentRunner.run_streamed", "AGENT", "Hi", "Ho", seconds=9),
+        mlflow(2, "Agent workflow", "CHAIN", None, None, 1, seconds=8),
+        mlflow(3, "cook", "AGENT", None, None, 2, seconds=7),
+        mlflow(4, "Response", "CHAT_MODEL", said_so, [item], 3, seconds=2, also=response),
+        mlflow(5, "AsyncResponses", "CHAT_MODEL", sent, unread, 4),
+        scope="mlflow.tracing.provider",
+    )
+    (call,) = [call for run in one.runs for call in run.model_calls()]
+    assert [one.messages[number].role for number in call.input] == ["system", "user"]
+    assert call.usage is not None
+    assert (call.response_id, call.usage.input_tokens, call.settings) == ("resp_1", 7, {})
+    prompts = {part["content"] for run in one.runs for number in run.input for part in one.messages[number].parts}
+    assert "null" not in prompts
+
+
+def test_mlflow_tells_items_of_the_responses_api_as_messages_of_one_answer() -> None:
+    parts = [{"type": "tool_call", "id": f"c{number}", "name": "look", "arguments": {}} for number in (1, 2)]
+    came = [{"role": "assistant", "parts": [part], "finish_reason": "completed"} for part in parts]
+    told_of = {names.OPERATION: "chat", names.REQUEST_MODEL: "small", names.OUTPUT_MESSAGES: json.dumps(came)}
+    one = session(
+        span(1, "chat small", {**told_of, names.INPUT_MESSAGES: json.dumps([HI])}), scope="mlflow.tracing.provider"
+    )
+    (call,) = only_run(one).model_calls()
+    assert [[part["id"] for part in one.messages[number].parts] for number in call.output] == [["c1", "c2"]]
+
+
+def test_ag2s_tools_have_the_functions_arguments_and_its_result() -> None:
+    ends = {
+        "input.value": json.dumps({"name": "look", "arguments": '{"city": "Rome"}'}),
+        "output.value": json.dumps([False, {"name": "look", "role": "function", "content": "Error: no such city"}]),
+    }
+    used = span(1, "look", {"openinference.span.kind": "TOOL", "tool.name": "look", **ends})
+    (tool_call,) = only_run(session(used, scope="openinference.instrumentation.ag2")).tool_calls()
+    assert (tool_call.arguments, tool_call.result) == ({"city": "Rome"}, "Error: no such city")
+    assert tool_call.status is Status.ERROR

@@ -48,10 +48,14 @@ _USAGE = {
     "cache_write_tokens": ("cache_creation_input_tokens",),
 }
 
+_OF_RESPONSES = ("completed", "incomplete")
+"""How the Responses API calls an item's end; choices of the other API end in other words."""
 _RUNNER = re.compile(r"\w*Runner\.run\w*")
 """The function of the OpenAI Agents SDK around a whole workflow, which is no agent."""
 _UNSET = re.compile(r"<openai\.\w+ object at 0x[0-9a-f]+>|NOT_GIVEN")
 """How OpenAI's SDK shows an argument that was left out."""
+_OBJECT = re.compile(r"<[A-Z]\w+ .*>", re.DOTALL)
+"""How an answer is shown whose body was not read when the span ended: that of a stream."""
 _OF_DSPY = "Tool."
 """What MLflow puts before the names of DSPy's tools."""
 
@@ -90,7 +94,7 @@ def _read_conventions(span: RawSpan) -> Record | None:
     as_run = replace(span, attributes={**span.attributes, names.OPERATION: names.INVOKE_AGENT}) if step else span
     record = genai_spans.read(as_run)
     if isinstance(record, ModelRecord):
-        return _with_parameters(span, record)
+        return _with_parameters(span, _with_items_joined(record))
     if isinstance(record, ToolRecord):
         result, told = tools.read_result(record.result)
         call_id = record.call_id or values.text(told, "tool_call_id") or _text(span.attributes, "tool_call_id")
@@ -101,22 +105,21 @@ def _read_conventions(span: RawSpan) -> Record | None:
     return record
 
 
+def _with_items_joined(record: ModelRecord) -> ModelRecord:
+    """The call with one message of the items that the Responses API answered in, each of which is a message here."""
+    answer = record.answer
+    said = answer.messages if answer else ()
+    if answer is None or len(said) < 2 or any(one.get("finish_reason") not in _OF_RESPONSES for one in said):
+        return record
+    parts = [part for one in said for part in one["parts"]]
+    return replace(record, answer=replace(answer, messages=({**said[-1], "parts": parts},)))
+
+
 def _with_parameters(span: RawSpan, record: ModelRecord) -> ModelRecord:
     """The call with its request's settings; where the conventions have one model, it is the one that answered."""
     parameters = _parameters(span.attributes)
-    told, answer = record.request.model, record.answer
-    # The Agents SDK's are those of the response, its id and its counts too.
-    answered = parameters.get("object") == "response"
-    if answered:
-        answer = answer or Answer()
-        identity = answer.response_id or values.text(parameters, "id")
-        known, counted = answer.usage, tokens.read(parameters.get("usage"))
-        answer = replace(
-            answer,
-            response_id=identity,
-            model=answer.model or told or values.text(parameters, "model"),
-            usage=_filled(known, counted),
-        )
+    told = record.request.model
+    answered, answer = _is_response(parameters), _with_response(record.answer, parameters, told)
     asked = None if answered else values.text(parameters, "model", "model_name")
     request = replace(
         record.request,
@@ -125,6 +128,24 @@ def _with_parameters(span: RawSpan, record: ModelRecord) -> ModelRecord:
         settings={**bodies.settings(parameters), **record.request.settings},
     )
     return replace(record, request=request, answer=answer)
+
+
+def _is_response(parameters: dict[str, Json]) -> bool:
+    """Whether the span's are those of the response: the Agents SDK's, with its id and its counts."""
+    return parameters.get("object") == "response"
+
+
+def _with_response(answer: Answer | None, parameters: dict[str, Json], told: str | None) -> Answer | None:
+    """The answer, with what the response says that stands on the span."""
+    if not _is_response(parameters):
+        return answer
+    answer = answer or Answer()
+    return replace(
+        answer,
+        response_id=answer.response_id or values.text(parameters, "id"),
+        model=answer.model or told or values.text(parameters, "model"),
+        usage=_filled(answer.usage, tokens.read(parameters.get("usage"))),
+    )
 
 
 def _filled(usage: Usage | None, more: Usage | None) -> Usage | None:
@@ -142,7 +163,26 @@ def _parameters(attributes: Attributes) -> dict[str, Json]:
     found = {key: decode_json(value)[0] for key, value in attributes.items() if "." not in key}
     invoked, _ = decode_json(attributes.get("invocation_params"))
     found.update(invoked if isinstance(invoked, dict) else {})
-    return {key: value for key, value in found.items() if not (isinstance(value, str) and _UNSET.fullmatch(value))}
+    return {key: value for key, value in found.items() if not _is_unset(value)}
+
+
+def _is_unset(value: Json) -> bool:
+    return isinstance(value, str) and _UNSET.fullmatch(value) is not None
+
+
+def _without_unset(body: Json) -> Json:
+    """A request without the arguments that were left out; what names none of them stays as it came."""
+    if not isinstance(body, str) or _UNSET.search(body) is None:
+        return body
+    found, _ = decode_json(body)
+    return {key: value for key, value in found.items() if not _is_unset(value)} if isinstance(found, dict) else body
+
+
+def _value(attributes: Attributes, key: str) -> Json:
+    """An input or output; None where it is JSON's null, or shows an object that nothing is known of."""
+    value = attributes.get(key)
+    found, _ = decode_json(value) if isinstance(value, str) and value[:2] in ("nu", '"<') else (value, None)
+    return None if isinstance(found, str) and _OBJECT.fullmatch(found) else found if found is None else value
 
 
 def _described(tools: tuple[ToolDefinition, ...], parameters: dict[str, Json]) -> tuple[ToolDefinition, ...]:
@@ -167,7 +207,7 @@ def _is_runner(name: str | None) -> bool:
 
 def _read_model(span: RawSpan, operation: Operation) -> ModelRecord:
     attributes = span.attributes
-    exchange = exchanges.read(attributes.get(_INPUT), attributes.get(_OUTPUT), operation)
+    exchange = exchanges.read(_without_unset(_value(attributes, _INPUT)), _value(attributes, _OUTPUT), operation)
     request, answer, fidelity = exchange.request, exchange.answer, dict(exchange.fidelity)
     error = values.failure(span, ErrorCategory.MODEL)
     if error and fidelity.get("output") is Fidelity.ABSENT:
@@ -182,6 +222,7 @@ def _read_model(span: RawSpan, operation: Operation) -> ModelRecord:
         answer = replace(answer or Answer(), usage=usage, streamed=request.stream)
         answer = replace(answer, model=answer.model or model)
     parameters = _parameters(attributes)
+    answer = _with_response(answer, parameters, None)
     return ModelRecord(
         request=replace(
             request,
@@ -230,7 +271,7 @@ def _read_tool(span: RawSpan, kind: ToolKind) -> ToolRecord:
 
 def _read_run(span: RawSpan, kind: str) -> RunRecord:
     attributes = span.attributes
-    told = ends.read(attributes.get(_INPUT), attributes.get(_OUTPUT))
+    told = ends.read(_value(attributes, _INPUT), _value(attributes, _OUTPUT))
     error = values.failure(span, ErrorCategory.OTHER)
     by_name = kind == "AGENT" and not _is_runner(span.name)
     agent = Agent(_langchain_agent(span) or (_name(span) if by_name else None))

@@ -69,6 +69,10 @@ def fill_model(record: Record | None, other: Record | None) -> Record | None:
     if not request.messages and other.request.messages:
         request = replace(request, messages=other.request.messages, instructions=other.request.instructions)
         fidelity.pop("input", None)
+    if not any(message.get("role") == "system" for message in request.messages):
+        request = _fill(request, other.request, ("instructions",))
+        if request.instructions:
+            fidelity.pop("instructions", None)
     request = _fill(request, other.request, ("model", "tools"))
     request = replace(request, settings={**other.request.settings, **request.settings})
     if answer is None:

@@ -30,6 +30,9 @@ def read_arguments(value: Json) -> Json:
         return inner if isinstance(inner, dict) else found
     if set(found) == {"tool_name", "arguments"}:
         return found["arguments"]
+    if set(found) == {"name", "arguments"} and isinstance(found["name"], str) and isinstance(found["arguments"], str):
+        inner = values.arguments(found["arguments"])  # AG2's function call as the model wrote it
+        return inner if isinstance(inner, dict) else found
     if isinstance(found.get("kwargs"), dict) and not found.get("args"):
         return found["kwargs"]
     if set(found) == {"input"} or (set(found) == {"input", "options"} and found["options"] is None):
@@ -40,7 +43,11 @@ def read_arguments(value: Json) -> Json:
 
 
 def read_result(result: Json) -> tuple[Json, dict[str, Any]]:
-    """A result out of its wrapping, and what the wrapping tells: of LangChain, llama-index, ADK and MCP."""
+    """A result out of its wrapping, and what the wrapping tells: of LangChain, llama-index, ADK, MCP and AG2."""
+    if isinstance(result, list) and len(result) == 2 and isinstance(result[0], bool) and isinstance(result[1], dict):
+        outcome = result[1]
+        if outcome.get("role") == "function" and "content" in outcome:
+            return outcome["content"], {} if result[0] else {"status": "error"}
     if not isinstance(result, dict):
         return result, {}
     inner = result.get("data") if result.get("type") == "tool" else result.get("kwargs") if "lc" in result else None
