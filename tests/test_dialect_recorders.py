@@ -7,7 +7,7 @@ from typing import Any
 
 from otlp_lines import agent, chat, only_run, said, session, span
 from spanreel import conventions as names
-from spanreel.model import Status
+from spanreel.model import Fidelity, Status
 
 LISTENER = "openinference.instrumentation.crewai._event_listener"
 HI = said("user", "Hi")
@@ -154,3 +154,40 @@ def test_ag2s_tools_have_the_functions_arguments_and_its_result() -> None:
     (tool_call,) = only_run(session(used, scope="openinference.instrumentation.ag2")).tool_calls()
     assert (tool_call.arguments, tool_call.result) == ({"city": "Rome"}, "Error: no such city")
     assert tool_call.status is Status.ERROR
+
+
+def old_openlit(number: int, prompt: str, answer: str, **also: Any) -> Any:
+    told_of = {
+        names.OPERATION: "chat",
+        names.REQUEST_MODEL: "small",
+        "gen_ai.prompt": prompt,
+        "gen_ai.completion": answer,
+    }
+    return span(number, "chat small", {**told_of, **also})
+
+
+def test_openlits_older_versions_tell_messages_as_one_text_and_calls_as_lists_with_commas() -> None:
+    asked = {names.TOOL_NAME: "look, look", names.TOOL_CALL_ID: "c1, c2"}
+    calls = [{**CALL, "id": f"c{number}"} for number in (1, 2)]
+    history = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Hi\nuser: there"},
+        {"role": "assistant", "content": None, "tool_calls": calls},
+        *({"role": "tool", "tool_call_id": f"c{number}", "content": "25"} for number in (1, 2)),
+    ]
+    lines = f"system: Be brief.\nuser: Hi\nuser: there\nuser: {history}\ntool: 25\ntool: 25"
+    one = session(
+        old_openlit(
+            1, "system: Be brief.\nuser: Hi", "", **asked, **{"gen_ai.tool.args": '{"city": "A"}, {"city": "B"}'}
+        ),
+        old_openlit(9, lines, "Ho", **{"gen_ai.request.is_stream": True}),
+        scope="openlit.otel.tracing",
+    )
+    first, second = [call for run in one.runs for call in run.model_calls()]
+    texts = [(one.messages[number].role, one.messages[number].parts[0].get("content")) for number in first.input]
+    assert texts == [("system", "Be brief."), ("user", "Hi")]
+    assert first.fidelity["input"] is Fidelity.RECONSTRUCTED
+    asking = one.messages[first.output[0]].parts
+    assert [(part["id"], part["arguments"]) for part in asking] == [("c1", {"city": "A"}), ("c2", {"city": "B"})]
+    assert [one.messages[number].role for number in second.input] == ["system", "user", "assistant", "tool", "tool"]
+    assert second.streamed

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from spanreel import conventions as names
-from spanreel.model import Message, ModelRecord, Record
-from spanreel_collector.dialects import genai_spans
+from spanreel.model import Fidelity, Json, Message, ModelRecord, Record
+from spanreel_collector import json_text
+from spanreel_collector.dialects import genai_spans, values
+from spanreel_collector.dialects.content import messages, reprs
 from spanreel_collector.span import Attributes, RawSpan
 
 NAME = "openlit"
@@ -22,6 +25,9 @@ _INVENTED = {
     names.REQUEST_PRESENCE_PENALTY: (0.0,),
 }
 """What it writes where nothing was set; whoever did set just these cannot be told apart."""
+_OLD_PROMPT, _OLD_ANSWER = "gen_ai.prompt", "gen_ai.completion"
+_ROLE = re.compile(r"^(system|developer|user|assistant|tool|function): ", re.MULTILINE)
+"""What a message begins with in the text of a prompt."""
 _COUNT_APART = ("anthropic", "aws.bedrock")
 """Providers whose input tokens come without the cached ones, as they are written down here."""
 
@@ -37,7 +43,10 @@ def speaks(span: RawSpan) -> bool:
 def read(span: RawSpan) -> Record | None:
     """What the span says. The tools that a model call names are those it asked for, not one that was called."""
     logs = tuple(replace(log, attributes=_given(log.attributes)) for log in span.logs)
-    record = genai_spans.read(replace(span, attributes=_given(span.attributes), logs=logs))
+    told, state = _told_of_old(span.attributes)
+    record = genai_spans.read(replace(span, attributes={**_given(span.attributes), **told}, logs=logs))
+    if isinstance(record, ModelRecord) and state is not Fidelity.WHOLE:
+        record = replace(record, fidelity={**record.fidelity, "input": state})
     if isinstance(record, ModelRecord) and record.answer:
         record = replace(record, answer=replace(record.answer, messages=tuple(map(_said, record.answer.messages))))
     if isinstance(record, ModelRecord) and record.provider in _COUNT_APART and record.answer and record.answer.usage:
@@ -47,6 +56,58 @@ def read(span: RawSpan) -> Record | None:
             usage = replace(usage, input_tokens=usage.input_tokens + cached)
         return replace(record, answer=replace(record.answer, usage=usage))
     return record
+
+
+def _told_of_old(attributes: Attributes) -> tuple[dict[str, Json], Fidelity]:
+    """The messages that versions before the conventions' names wrote as one text, under those names; how they came."""
+    prompt, said = attributes.get(_OLD_PROMPT), attributes.get(_OLD_ANSWER)
+    if names.INPUT_MESSAGES in attributes or not isinstance(prompt, str):
+        return {}, Fidelity.WHOLE
+    asked, state = _asked_of_old(prompt)
+    parts = messages.parts_of(said) + _calls_of_old(attributes)
+    streamed = attributes.get("gen_ai.request.is_stream")
+    told: dict[str, Json] = {names.INPUT_MESSAGES: json_text.plain(asked), names.REQUEST_STREAM: streamed}
+    if parts:
+        told[names.OUTPUT_MESSAGES] = [{"role": "assistant", "parts": parts}]
+    return told, state
+
+
+def _asked_of_old(prompt: str) -> tuple[list[Message], Fidelity]:
+    """The messages of such a text: a line each, or all of them as a repr where one of them had no text."""
+    found = _ROLE.split(prompt)
+    each = list(zip(found[1::2], found[2::2], strict=True)) or [("user", prompt)]
+    for _, text in reversed(each):
+        if text.startswith("[{"):
+            try:
+                return list(messages.read_messages(reprs.parse(text))), Fidelity.WHOLE
+            except ValueError:
+                break
+    return [_line(values.role(role), text.removesuffix("\n")) for role, text in each], Fidelity.RECONSTRUCTED
+
+
+def _line(role: str, text: str) -> Message:
+    if role == "tool":
+        return {"role": role, "parts": [{"type": "tool_call_response", "id": None, "response": text}]}
+    return {"role": role, "parts": messages.parts_of(text)}
+
+
+def _calls_of_old(attributes: Attributes) -> list[dict[str, Json]]:
+    """The calls that an answer asked for: names, ids and arguments, each a list with commas."""
+    called, identities = (attributes.get(key) for key in (names.TOOL_NAME, names.TOOL_CALL_ID))
+    given = attributes.get("gen_ai.tool.args")
+    if not isinstance(called, str) or not called or not isinstance(given, str):
+        return []
+    named = called.split(", ")
+    known = identities.split(", ") if isinstance(identities, str) else []
+    try:
+        arguments = json_text.parse(f"[{given}]")
+    except ValueError:
+        arguments = None
+    if not isinstance(arguments, list) or len(arguments) != len(named):
+        return []
+    ids = known if len(known) == len(named) else [None] * len(named)
+    rows = zip(named, ids, arguments, strict=True)
+    return [{"type": "tool_call", "id": one, "name": name, "arguments": given} for name, one, given in rows]
 
 
 def _said(message: Message) -> Message:
