@@ -191,3 +191,9 @@ def test_openlits_older_versions_tell_messages_as_one_text_and_calls_as_lists_wi
     assert [(part["id"], part["arguments"]) for part in asking] == [("c1", {"city": "A"}), ("c2", {"city": "B"})]
     assert [one.messages[number].role for number in second.input] == ["system", "user", "assistant", "tool", "tool"]
     assert second.streamed
+
+
+def test_openlits_older_versions_leave_nothing_but_the_name_of_a_call_that_raised() -> None:
+    raised = span(1, "chat small", {}, status={"code": 2, "message": "RateLimitError: later"})
+    (call,) = only_run(session(raised, scope="openlit.otel.tracing")).model_calls()
+    assert (call.model, call.status) == ("small", Status.ERROR)

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 from spanreel import conventions as names
-from spanreel.model import Fidelity, Json, Message, ModelRecord, Record
+from spanreel.model import ErrorCategory, Fidelity, Json, Message, ModelRecord, Record
 from spanreel_collector import json_text
 from spanreel_collector.dialects import genai_spans, values
 from spanreel_collector.dialects.content import messages, reprs
@@ -35,15 +35,15 @@ _COUNT_APART = ("anthropic", "aws.bedrock")
 def speaks(span: RawSpan) -> bool:
     """Whether OpenLIT wrote the span."""
     scope = span.origin.scope
-    return (scope == _SCOPE or scope.startswith(f"{_SCOPE}.")) and any(
-        key.startswith("gen_ai.") for key in span.attributes
-    )
+    ours = scope == _SCOPE or scope.startswith(f"{_SCOPE}.")
+    return ours and (any(key.startswith("gen_ai.") for key in span.attributes) or bool(_of_failed(span)))
 
 
 def read(span: RawSpan) -> Record | None:
     """What the span says. The tools that a model call names are those it asked for, not one that was called."""
     logs = tuple(replace(log, attributes=_given(log.attributes)) for log in span.logs)
     told, state = _told_of_old(span.attributes)
+    told = told or _of_failed(span)
     record = genai_spans.read(replace(span, attributes={**_given(span.attributes), **told}, logs=logs))
     if isinstance(record, ModelRecord) and state is not Fidelity.WHOLE:
         record = replace(record, fidelity={**record.fidelity, "input": state})
@@ -56,6 +56,15 @@ def read(span: RawSpan) -> Record | None:
             usage = replace(usage, input_tokens=usage.input_tokens + cached)
         return replace(record, answer=replace(record.answer, usage=usage))
     return record
+
+
+def _of_failed(span: RawSpan) -> dict[str, Json]:
+    """What the name says of a model call that raised: older versions write nothing else on its span."""
+    operation, _, model = span.name.partition(" ")
+    if span.attributes or operation not in genai_spans.MODEL_CALLS or not model:
+        return {}
+    failed = values.failure(span, ErrorCategory.MODEL) is not None
+    return {names.OPERATION: operation, names.REQUEST_MODEL: model} if failed else {}
 
 
 def _told_of_old(attributes: Attributes) -> tuple[dict[str, Json], Fidelity]:
