@@ -341,3 +341,29 @@ def test_dumped_spans_without_traces_are_one_for_each_tree() -> None:
     found = imported([dumped("b", "a"), dumped("a", None), dumped("c", None)]).sessions
     assert sorted(len(one.runs) for one in found) == [1, 2]
     assert all(run.status is Status.OK and run.ended_at is None for one in found for run in one.runs)
+
+
+def test_before_1_0_a_model_calls_failure_is_told_by_a_chunk_alone() -> None:
+    """Its span and those around it end as if all were well, and the agent's never comes."""
+    refused = {"type": "error", "error": {"name": "AI_APICallError", "message": "Rate limit reached"}}
+    spans = [
+        mastra(2, "model_generation", {"input": json.dumps({"messages": CONTEXT}), "output": '{"text": ""}'}, 1),
+        mastra(3, "model_step", {"input": "{}", "output": '{"text": "", "toolCalls": []}'}, 2),
+        mastra(4, "model_chunk", {"output": json.dumps(refused)}, 3),
+    ]
+    run = only_run(session(*spans, scope="@mastra/otel"))
+    (call,) = run.model_calls()
+    assert call.error is not None
+    assert (call.error.type, call.error.message) == ("AI_APICallError", "Rate limit reached")
+    assert run.status is Status.ERROR
+
+
+def test_before_1_0_the_end_of_a_generation_is_its_last_calls() -> None:
+    ended = {"gen_ai.response.finish_reasons": "stop", "input": json.dumps({"messages": CONTEXT})}
+    spans = [
+        mastra(1, "model_generation", ended),
+        mastra(2, "model_step", {"output": json.dumps(ASKED)}, 1),
+        mastra(3, "model_step", {"output": '{"text": "Here."}'}, 1),
+    ]
+    reasons = [call.finish_reasons for call in only_run(session(*spans, scope="@mastra/otel")).model_calls()]
+    assert reasons == [[], ["stop"]]

@@ -129,7 +129,7 @@ def _read_model(span: RawSpan) -> ModelRecord | None:
     asked, state = ai_sdk.messages(gathered["input"]) if gathered["input"] else ((), Fidelity.ABSENT)
     asked, state = (asked, state) if asked or not base.request.messages else (base.request.messages, Fidelity.WHOLE)
     answered, answer_state = _answer_message(gathered["output"], gathered["reasoning"])
-    error = _error(span, ErrorCategory.MODEL)
+    error = _error(span, ErrorCategory.MODEL) or _told(gathered["error"])
     if error is None and not answered["parts"] and base.answer and base.answer.finish_reasons == ["error"]:
         error = Error(ErrorCategory.MODEL, "error")  # the agent tells it; the call's span ends as if all were well
     fidelity = {**base.fidelity, "input": _state(state, asked), "output": _state(answer_state, answered)}
@@ -245,6 +245,13 @@ def _error(span: RawSpan, category: ErrorCategory) -> Error | None:
     assert error is not None
     kind = "error" if error.type == "unknown" else error.type
     return Error(error.category, kind, error.message or values.text(span.attributes, "error.message"))
+
+
+def _told(failure: dict[str, Json] | None) -> Error | None:
+    """A model call's failure that is told of beside its span, which ends as if all were well."""
+    if failure is None:
+        return None
+    return Error(ErrorCategory.MODEL, values.text(failure, "name") or "error", values.text(failure, "message"))
 
 
 def _state(state: Fidelity, *said: Any) -> Fidelity:

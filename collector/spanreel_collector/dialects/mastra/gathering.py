@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from spanreel import conventions as names
 from spanreel.model import Json
 from spanreel_collector.dialects import values
 from spanreel_collector.span import RawLog, RawSpan
@@ -41,7 +42,7 @@ def gather(spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> tuple[list[RawSp
     if not any(TYPE in span.attributes for span in spans):
         return list(spans), list(logs)
     spans = [_renamed(span) if TYPE in span.attributes else span for span in spans]
-    tree = _Tree({(span.trace_id, span.span_id): span for span in spans})
+    tree = _tree(spans)
     calls = _calls(spans, tree)
     numbers: dict[tuple[str, str], int] = {}
     gathered: dict[tuple[str, str], dict[str, Any]] = {}
@@ -49,7 +50,7 @@ def gather(spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> tuple[list[RawSp
         around = next((above for above in tree.above(span) if _type(above) in _GENERATIONS), None)
         key = (span.trace_id, around.span_id if around is not None else span.span_id)
         numbers[key] = numbers.get(key, -1) + 1
-        gathered[span.trace_id, span.span_id] = _facts(span, around or span, numbers[key], tree, spans)
+        gathered[span.trace_id, span.span_id] = _facts(span, around or span, numbers[key], tree)
     _share_usage(calls, gathered, tree)
     return [_with(span, gathered.get((span.trace_id, span.span_id))) for span in spans], list(logs)
 
@@ -72,9 +73,11 @@ def _renamed(span: RawSpan) -> RawSpan:
 
 @dataclass(frozen=True, slots=True)
 class _Tree:
-    """Spans by trace and id."""
+    """Spans by trace and id, the chunks in each, and what each tool was described as."""
 
     spans: Mapping[tuple[str, str], RawSpan]
+    chunks: Mapping[tuple[str, str], list[RawSpan]]
+    described: Mapping[str | None, Json]
 
     def above(self, span: RawSpan) -> Iterator[RawSpan]:
         """The spans around this one, innermost first."""
@@ -84,6 +87,17 @@ class _Tree:
                 return
             yield parent
             span = parent
+
+
+def _tree(spans: Sequence[RawSpan]) -> _Tree:
+    chunks: dict[tuple[str, str], list[RawSpan]] = {}
+    described: dict[str | None, Json] = {}
+    for span in spans:
+        if _type(span) == "model_chunk":
+            chunks.setdefault((span.trace_id, span.parent_id or ""), []).append(span)
+        if description := span.attributes.get("gen_ai.tool.description"):
+            described[values.text(span.attributes, "gen_ai.tool.name")] = description
+    return _Tree({(span.trace_id, span.span_id): span for span in spans}, chunks, described)
 
 
 def _with(span: RawSpan, facts: dict[str, Any] | None) -> RawSpan:
@@ -108,7 +122,7 @@ def _calls(spans: Sequence[RawSpan], tree: _Tree) -> list[RawSpan]:
     return [span for span in spans if _type(span) in kinds and (span.trace_id, span.span_id) not in holding]
 
 
-def _facts(span: RawSpan, around: RawSpan, number: int, tree: _Tree, spans: Sequence[RawSpan]) -> dict[str, Any]:
+def _facts(span: RawSpan, around: RawSpan, number: int, tree: _Tree) -> dict[str, Any]:
     """What a model call is read with: messages, answer, tools, and numbers that stand further out only."""
     step = next((above for above in (span, *tree.above(span)) if _type(above) == _STEP), span)
     agent = next((above for above in tree.above(span) if _type(above) == "agent_run"), None)
@@ -123,8 +137,9 @@ def _facts(span: RawSpan, around: RawSpan, number: int, tree: _Tree, spans: Sequ
         "first": first,
         "input": given if first else None,
         "output": _output(span, step),
-        "reasoning": _reasoning(span, around, spans, alone=span is around),
-        "tools": _tools(span, agent, spans),
+        "reasoning": _reasoning(span, around, tree, alone=span is around),
+        "tools": _tools(span, agent, tree),
+        "error": _failure(span, step, tree),
         "response_id": values.text(values.members(step.attributes.get("mastra.metadata.body")), "id"),
         "facts": _outer_facts(span, step, around),
     }
@@ -147,16 +162,14 @@ def _output(span: RawSpan, step: RawSpan) -> Json:
     return {"text": "".join(text for text in texts if isinstance(text, str))} if isinstance(parts, list) else None
 
 
-def _reasoning(span: RawSpan, around: RawSpan, spans: Sequence[RawSpan], *, alone: bool) -> str:
+def _reasoning(span: RawSpan, around: RawSpan, tree: _Tree, *, alone: bool) -> str:
     """The reasoning before the answer: the generation tells that of all its calls, chunks tell whose it was."""
     output = _json(around, "output")
     told = output.get("reasoningText") if isinstance(output, dict) else None
     if alone:
         return told if isinstance(told, str) else ""
     found = []
-    for chunk in spans:
-        if _type(chunk) != "model_chunk" or chunk.parent_id != span.span_id or chunk.trace_id != span.trace_id:
-            continue
+    for chunk in tree.chunks.get((span.trace_id, span.span_id), ()):
         said = _json(chunk, "output")
         text = said.get("text") if isinstance(said, dict) else None
         kind = values.members(chunk.attributes.get(ATTRIBUTES)).get("chunkType")
@@ -166,28 +179,33 @@ def _reasoning(span: RawSpan, around: RawSpan, spans: Sequence[RawSpan], *, alon
     return "".join(found)
 
 
+def _failure(span: RawSpan, step: RawSpan, tree: _Tree) -> dict[str, Json] | None:
+    """The failure that a chunk tells of: before 1.0 the spans around it end as if all were well."""
+    inside = (one for above in (span, step) for one in tree.chunks.get((above.trace_id, above.span_id), ()))
+    for chunk in inside:
+        said = _json(chunk, "output")
+        if isinstance(said, dict) and said.get("type") == "error":
+            return values.members(said.get("error")) or {"message": said.get("error")}
+    return None
+
+
 def _text(span: RawSpan) -> Any:
     output = _output(span, span)
     return output.get("text") if isinstance(output, dict) else output
 
 
-def _tools(span: RawSpan, agent: RawSpan | None, spans: Sequence[RawSpan]) -> list[dict[str, Json]]:
+def _tools(span: RawSpan, agent: RawSpan | None, tree: _Tree) -> list[dict[str, Json]]:
     """The tools on offer: their names, and their descriptions where one of them was called."""
     own = span.attributes.get(ATTRIBUTES)
     listed = own.get("availableTools") if isinstance(own, dict) else None
     if not isinstance(listed, list) and agent is not None:
         listed = values.decoded(agent.attributes, "gen_ai.tool.definitions")
-    described = {
-        values.text(other.attributes, "gen_ai.tool.name"): other.attributes.get("gen_ai.tool.description")
-        for other in spans
-        if other.attributes.get("gen_ai.tool.description")
-    }
     tools: list[dict[str, Json]] = []
     for item in listed if isinstance(listed, list) else []:
         if isinstance(item, dict):
             tools.append(item)
         elif isinstance(item, str):
-            told = {"description": described[item]} if item in described else {}
+            told = {"description": tree.described[item]} if item in tree.described else {}
             tools.append({"type": "function", "name": item, **told})
     return tools
 
@@ -208,7 +226,7 @@ def _outer_facts(span: RawSpan, step: RawSpan, around: RawSpan) -> dict[str, Jso
 
 
 def _share_usage(calls: list[RawSpan], gathered: dict[tuple[str, str], dict[str, Any]], tree: _Tree) -> None:
-    """Where only a generation counts tokens, its last call has them, so that they are in the sum once."""
+    """Where only a generation counts tokens, its last call has them, so that they are in the sum once; so its end."""
     counted: dict[tuple[str, str], list[RawSpan]] = {}
     for call in calls:
         for above in tree.above(call):
@@ -216,9 +234,12 @@ def _share_usage(calls: list[RawSpan], gathered: dict[tuple[str, str], dict[str,
                 counted.setdefault((above.trace_id, above.span_id), []).append(call)
     for key, inside in counted.items():
         facts = [{**call.attributes, **gathered[call.trace_id, call.span_id]["facts"]} for call in inside]
+        last = max(inside, key=lambda call: call.start)
+        end = tree.spans[key].attributes.get(names.RESPONSE_FINISH_REASONS)
+        if end is not None and not any(names.RESPONSE_FINISH_REASONS in one for one in facts):
+            gathered[last.trace_id, last.span_id]["facts"][names.RESPONSE_FINISH_REASONS] = end
         if any(name.startswith(_USAGE) for one in facts for name in one):
             continue
-        last = max(inside, key=lambda call: call.start)
         usage = {name: value for name, value in tree.spans[key].attributes.items() if name.startswith(_USAGE)}
         gathered[last.trace_id, last.span_id]["facts"].update(usage)
         gathered[last.trace_id, last.span_id]["usage_of_all"] = bool(usage)
