@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from otlp_lines import agent, chat, only_run, said, session, span
+from otlp_lines import agent, asks, called, chat, only_run, said, session, span
 from spanreel import conventions as names
 from spanreel.model import Fidelity, Status
 
@@ -197,3 +197,27 @@ def test_openlits_older_versions_leave_nothing_but_the_name_of_a_call_that_raise
     raised = span(1, "chat small", {}, status={"code": 2, "message": "RateLimitError: later"})
     (call,) = only_run(session(raised, scope="openlit.otel.tracing")).model_calls()
     assert (call.model, call.status) == ("small", Status.ERROR)
+
+
+def test_the_answer_of_llama_indexs_workflow_stands_in_blocks_under_openllmetry() -> None:
+    response = {"role": "assistant", "additional_kwargs": {}, "blocks": [{"block_type": "text", "text": "Ho"}]}
+    came = {"result": {"response": response, "current_agent_name": "cook", "tool_calls": [], "retry_messages": []}}
+    told_of = {"traceloop.span.kind": "workflow", "traceloop.entity.output": json.dumps(came)}
+    used = {"kwargs": {"city": "Rome"}}
+    shown = {"blocks": [], "tool_name": "look", "raw_output": "25", "is_error": False}
+    ends = {"traceloop.entity.input": json.dumps(used), "traceloop.entity.output": json.dumps(shown)}
+    one = session(
+        span(1, "FunctionAgent.workflow", told_of, seconds=9),
+        span(2, "FunctionTool.task", {"traceloop.span.kind": "task", **ends}, 1),
+        scope="opentelemetry.instrumentation.llamaindex",
+    )
+    run = only_run(one)
+    assert [one.messages[number].parts for number in run.output] == [[{"type": "text", "content": "Ho"}]]
+
+
+def test_a_call_has_the_id_that_its_tools_answer_names_whichever_recorder_tells_it() -> None:
+    item = chat(2, [HI], asks(called("look", {}, "fc_1")), 1, seconds=3, also={names.RESPONSE_ID: "resp_1"})
+    call = chat(3, [HI], asks(called("look", {}, "call_1")), 2, also={names.RESPONSE_ID: "resp_1"})
+    one = session(agent(1, "cook", seconds=9), item, call, scope="demo")
+    (found,) = only_run(one).model_calls()
+    assert [part["id"] for part in one.messages[found.output[0]].parts] == ["call_1"]

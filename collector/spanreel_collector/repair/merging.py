@@ -10,6 +10,8 @@ from spanreel.model import Answer, Fidelity, Json, Message, ModelRecord, Record,
 from spanreel_collector.trace import Placed
 
 _T = TypeVar("_T")
+_OF_ITEMS = "fc_"
+"""How ids begin that the Responses API gives to items; a tool's answer names the call, by another."""
 
 
 def fill_run(placed: Placed, other: Placed) -> Placed:
@@ -155,9 +157,10 @@ def _fill_answer(answer: Answer, other: Answer) -> Answer:
 
 
 def _call_ids(messages: Iterable[Message]) -> list[Json]:
-    """The ids of the calls that messages ask for; None of those that have none."""
+    """The ids of the calls that messages ask for; None of those that have none, or the item's instead."""
     parts = (part for message in messages for part in message.get("parts") or ())
-    return [part.get("id") for part in parts if part.get("type") == "tool_call"]
+    found = (part.get("id") for part in parts if part.get("type") == "tool_call")
+    return [None if isinstance(one, str) and one.startswith(_OF_ITEMS) else one for one in found]
 
 
 def _fill(value: _T, other: Any, names: tuple[str, ...]) -> _T:

@@ -81,6 +81,8 @@ def asked(value: Json) -> tuple[Message, ...]:
 
 def answered(value: Json) -> tuple[Message, ...]:
     """What a run came to: its messages since the user's last words; else the words of an answer."""
+    if isinstance(value, dict) and isinstance(value.get("result"), dict) and "current_agent_name" in value["result"]:
+        value = {"content": value["result"].get("response")}  # llama-index's workflow
     if isinstance(value, dict) and isinstance(value.get("content"), dict):
         message = read_message(value["content"])
         return (message,) if message is not None else ()
@@ -148,7 +150,7 @@ def _plain(item: dict[str, Any]) -> Message | None:
     if not isinstance(given, str):
         return None
     role = values.role(given.removesuffix("MessageChunk").lower())
-    parts = parts_of(item.get("content"))
+    parts = parts_of(item.get("content", item.get("blocks")))
     if role == "tool" and not any(part["type"] == "tool_call_response" for part in parts):
         text_only = all(part["type"] == "text" for part in parts)
         response: Json = "".join(str(part["content"]) for part in parts) if text_only else parts
