@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from otlp_lines import agent, asks, called, chat, only_run, said, session, span
+from otlp_lines import agent, asks, called, chat, converted, only_run, request, said, session, span
 from spanreel import conventions as names
 from spanreel.model import Fidelity, Status
 
@@ -221,3 +221,17 @@ def test_a_call_has_the_id_that_its_tools_answer_names_whichever_recorder_tells_
     one = session(agent(1, "cook", seconds=9), item, call, scope="demo")
     (found,) = only_run(one).model_calls()
     assert [part["id"] for part in one.messages[found.output[0]].parts] == ["call_1"]
+
+
+def test_two_recorders_beside_each_other_tell_of_one_call_though_one_names_the_version_that_answered() -> None:
+    answer = {"role": "assistant", "content": [{"type": "output_text", "text": "Ho"}], "type": "message"}
+    came = {"id": "resp_1", "object": "response", "model": "small-2024-07-18", "output": [answer]}
+    seen = {"openinference.span.kind": "LLM", "llm.model_name": "small-2024-07-18", "output.value": json.dumps(came)}
+    by_oi = span(3, "response", seen, 1, start=2.1)
+    by_other = chat(
+        2, [HI], said("assistant", "Ho"), 1, also={names.REQUEST_MODEL: "small", names.RESPONSE_ID: "resp_1"}
+    )
+    document = request(agent(1, "cook", seconds=9), by_other, scope="demo")
+    document["resourceSpans"] += request(by_oi, scope="openinference.instrumentation.openai_agents")["resourceSpans"]
+    (one,) = converted(document).sessions
+    assert len(list(only_run(one).model_calls())) == 1

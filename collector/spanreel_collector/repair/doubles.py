@@ -274,6 +274,12 @@ def _is_model(placed: Placed) -> bool:
     return isinstance(placed.record, ModelRecord)
 
 
+def _are_versions(models: set[str | None]) -> bool:
+    """Whether names are of one model: who did not see the request has the name of the version that answered."""
+    shortest = min((model or "" for model in models), key=len, default="")
+    return all((model or "").startswith(shortest) for model in models)
+
+
 def _is_seen_twice(outer: Placed, inner: Placed) -> bool:
     """Whether two spans of different writers, the second begun within the time of the first, tell of one call."""
     if _alike(outer, inner) or (is_ours(outer) and is_ours(inner)):
@@ -281,7 +287,7 @@ def _is_seen_twice(outer: Placed, inner: Placed) -> bool:
     models = {requested_model(outer.record), requested_model(inner.record)}
     first, second = response_id(outer.record), response_id(inner.record)
     if first and second:
-        return first == second and len(models - {None}) < 2
+        return first == second and _are_versions(models - {None})
     if len(models) > 1:
         return False
     within = inner.span.end <= outer.span.end
