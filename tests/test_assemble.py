@@ -321,6 +321,16 @@ def test_a_recovered_null_is_a_result() -> None:
     assert (recovered.result, recovered.fidelity["result"]) == (None, Fidelity.RECONSTRUCTED)
 
 
+@pytest.mark.parametrize("said_so", [{"provider_fields": {"is_error": True}}, {"status": "error"}])
+def test_a_tool_without_a_span_failed_where_the_model_was_told_so(said_so: dict[str, Any]) -> None:
+    answer = told("call_1", "no such city")
+    answer["parts"][0].update(said_so)
+    recovered = only_run(undecorated(answer)).turns[0].tool_calls[0]
+    assert (recovered.status, recovered.result) == (Status.ERROR, "no such city")
+    assert recovered.error is not None
+    assert recovered.error.message == "no such city"
+
+
 def test_a_request_that_was_never_answered_is_unfinished() -> None:
     recovered = only_run(undecorated(told("call_9", "?"))).turns[0].tool_calls[0]
     assert (recovered.status, recovered.fidelity["result"]) == (Status.UNFINISHED, Fidelity.ABSENT)

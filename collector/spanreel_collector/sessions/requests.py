@@ -174,6 +174,18 @@ def answer_by_id(call_id: str | None, models: Iterable[Placed]) -> Json:
     return MISSING
 
 
+def said_to_have_failed(call_id: str | None, models: Iterable[Placed]) -> bool:
+    """Whether a model was told of the call of this id that it failed, as Anthropic and Bedrock can say."""
+    records = (placed.record for placed in models) if call_id is not None else ()
+    parts = (part for record in records if isinstance(record, ModelRecord) for part in _parts(record.request.messages))
+    for part in parts:
+        if part.get("type") == "tool_call_response" and part.get("id") == call_id:
+            fields = part.get("provider_fields")
+            said = {**part, **fields} if isinstance(fields, dict) else part
+            return said.get("is_error") is True or said.get("status") == "error"
+    return False
+
+
 def _answer_in_place(request: Asked, models: list[Placed]) -> Json:
     """The answer in the same place of those that the next request ends with, where no id of theirs is a call's.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Literal
 
-from spanreel.model import ModelRecord, Status, ToolKind, ToolRecord
+from spanreel.model import ErrorCategory, ModelRecord, Status, ToolKind, ToolRecord
 from spanreel.session import AgentInfo, Draws, Entrypoint, ErrorInfo, ModelCall, Parent, Run, ToolCall, Turn
 from spanreel_collector import json_text
 from spanreel_collector.sessions.calls import (
@@ -28,6 +28,7 @@ from spanreel_collector.sessions.requests import (
     join,
     read_provider_calls,
     read_requests,
+    said_to_have_failed,
 )
 from spanreel_collector.sessions.tables import Tables, agent_info, error_info, timestamp
 from spanreel_collector.trace import Placed
@@ -198,6 +199,12 @@ def _recover_tool_calls(turns: _Turns, asked: list[Asked], taken: set[Asked]) ->
                 answer = answer_by_id(request.call_id, chain.from_iterable(others))
                 handed_over = answer is not MISSING
             call = recover_tool_call(model_id(model), request, answer)
+            if said_to_have_failed(request.call_id, turns.models[request.model + 1 :]):
+                message = answer if isinstance(answer, str) else None
+                call.status, call.error = (
+                    Status.ERROR,
+                    ErrorInfo(category=ErrorCategory.TOOL, type="error", message=message),
+                )
             if handed_over and call.kind is ToolKind.FUNCTION:
                 call.kind = ToolKind.HANDOFF
             later = (
