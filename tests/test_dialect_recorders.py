@@ -235,3 +235,21 @@ def test_two_recorders_beside_each_other_tell_of_one_call_though_one_names_the_v
     document["resourceSpans"] += request(by_oi, scope="openinference.instrumentation.openai_agents")["resourceSpans"]
     (one,) = converted(document).sessions
     assert len(list(only_run(one).model_calls())) == 1
+
+
+def test_ag2s_conversation_is_the_run_and_a_tool_stands_where_it_was_asked_for() -> None:
+    ends = {names.INPUT_MESSAGES: json.dumps([HI]), names.OUTPUT_MESSAGES: json.dumps([HI, said("user", "Ho")])}
+    used = {names.OPERATION: "execute_tool", names.TOOL_NAME: "look", names.TOOL_CALL_ID: "c1"}
+    one = session(
+        span(1, "conversation user", {names.OPERATION: "conversation", names.AGENT_NAME: "user", **ends}, seconds=20),
+        agent(2, "cook", 1, seconds=2),
+        chat(3, [HI], asks(called("look", {}, "c1")), 2, start=2),
+        agent(4, "user", 1, start=5, seconds=2),
+        span(5, "execute_tool look", {**used, names.TOOL_CALL_RESULT: "25"}, 4, start=5.5),
+        scope="opentelemetry.instrumentation.ag2",
+    )
+    (root,) = [run for run in one.runs if run.parent is None]
+    told = [(one.messages[number].role, one.messages[number].parts[0]["content"]) for number in root.output]
+    assert told == [("assistant", "Ho")]
+    (cook,) = [run for run in one.runs if run.agent.name == "cook"]
+    assert [(tool.call_id, tool.result) for tool in cook.tool_calls()] == [("c1", "25")]

@@ -35,7 +35,9 @@ _MODEL = {
 }
 MODEL_CALLS = frozenset(_MODEL)
 """The operations in which a model is asked."""
-_RUNS = ("invoke_agent", "invoke_workflow")
+_CONVERSATION = "conversation"
+"""AG2's word for what agents say to each other until one of them ends it; its output is all of that."""
+_RUNS = ("invoke_agent", "invoke_workflow", _CONVERSATION)
 _MEMORY = tuple(
     f"{verb}_{what}"
     for what, verbs in (
@@ -211,12 +213,18 @@ def _read_run(span: RawSpan, operation: str) -> RunRecord:
         # A workflow's name is not an agent's; a workflow that holds one agent is folded into it.
         agent=Agent() if operation == "invoke_workflow" else _read_agent(attributes),
         input=(*_instructed(attributes, messages), *messages),
-        output=output,
+        output=_last_said(output) if operation == _CONVERSATION else output,
         tools=values.tools(attributes.get(names.TOOL_DEFINITIONS))[0],
         status=values.status_of(error),
         error=error,
         fidelity=values.marks(fidelity),
     )
+
+
+def _last_said(found: tuple[Message, ...]) -> tuple[Message, ...]:
+    """A conversation's last words, which are its answer: who began it tells it, to whom the others are users."""
+    spoken = [message for message in found if message["parts"]]
+    return tuple({**message, "role": "assistant"} for message in spoken[-1:])
 
 
 def _instructions(attributes: Attributes, messages: tuple[Message, ...]) -> tuple[dict[str, Json], ...]:

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from spanreel.model import Agent, ModelRecord, RunRecord, ToolRecord
 from spanreel_collector.repair.doubles import fold_beside, fold_empty_runs, fold_runs_around, fold_tools_beside
+from spanreel_collector.repair.executors import return_tools
 from spanreel_collector.repair.folding import (
     fold_attempts,
     fold_native_runs,
@@ -208,6 +209,7 @@ REPAIRS: tuple[Callable[[Trace], Trace], ...] = (
     fold_tools_beside,
     fold_empty_runs,
     fold_runs_around,
+    return_tools,
     fold_wrappers,
     describe_tools,
     recover_rounds,
