@@ -488,3 +488,22 @@ def test_dspys_modules_around_a_call_are_no_calls() -> None:
     spans = [span(1, "Predict.forward", {**module, "mlflow.spanOutputs": json.dumps({"answer": "H"})}, seconds=9)]
     one = session(*spans, span(2, "LM.__call__", inner, 1), scope="mlflow.tracing.provider")
     assert only_call(one).id.startswith(f"{2:016x}"[:8])
+
+
+def test_javascripts_langchain_has_its_flat_spans_put_into_the_workflows_that_they_ran_in() -> None:
+    """OpenLLMetry writes all of a run's spans beside each other; a workflow in another is a step, and no run."""
+    workflow = {"traceloop.span.kind": "workflow", "gen_ai.operation.name": "workflow"}
+    answer = [{"role": "assistant", "parts": [{"type": "text", "content": ""}], "finish_reason": "tool_call"}]
+    call = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.input.messages": json.dumps([said("user", "Rome?")]),
+        "gen_ai.output.messages": json.dumps(answer),
+    }
+    spans = [
+        span(1, "workflow CompiledStateGraph", workflow, seconds=9),
+        span(2, "workflow RunnableSequence", workflow, seconds=5),
+        span(3, "chat gpt-5", call, seconds=1),
+    ]
+    run = only_run(session(*spans, scope="@traceloop/instrumentation-langchain"))
+    (made,) = run.model_calls()
+    assert made.finish_reasons == ["tool_call"]

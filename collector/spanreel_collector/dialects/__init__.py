@@ -34,6 +34,7 @@ from spanreel_collector.dialects import (
     spanreel,
     strands,
     traceloop,
+    traceloop_js,
     vercel,
     vercel_otel,
 )
@@ -136,6 +137,7 @@ GATHERERS: tuple[Gatherer, ...] = (
     logfire,
     langsmith,
     llama_index,
+    traceloop_js,
 )
 
 
