@@ -88,7 +88,11 @@ def test_the_demo_ends_with_the_address_of_the_page_at_a_terminal(tmp_path: Path
     ours, theirs = pty.openpty()
     environment = {name: value for name, value in os.environ.items() if name != "CI"}
     command = [sys.executable, str(ROOT / "examples" / "demo.py")]
-    process = subprocess.Popen(command, cwd=tmp_path, env=environment, stdin=theirs, stdout=theirs, stderr=theirs)
+    heard = signal.signal(signal.SIGINT, signal.default_int_handler)  # a suite in the background may ignore it
+    try:
+        process = subprocess.Popen(command, cwd=tmp_path, env=environment, stdin=theirs, stdout=theirs, stderr=theirs)
+    finally:
+        signal.signal(signal.SIGINT, heard)
     os.close(theirs)
     said = b""
     try:

@@ -66,7 +66,8 @@ def known(value: dict[str, Any]) -> Known:
 class Memory(Generic[Value]):
     """Results by content. ``most`` bounds the bytes held; a result is reckoned to be as large as its content.
 
-    What is handed out is shared: nobody may change it. Thread-safe.
+    What is handed out is shared: nobody may change it. Thread-safe; nobody waits: where another thread is at it, or this
+    one and a finalizer runs meanwhile, a result is not kept.
     """
 
     def __init__(self, most: int) -> None:
@@ -81,10 +82,12 @@ class Memory(Generic[Value]):
         found = self._known.get(content)
         if found is None:
             return None
-        if self._passed - found[1] > self._most // 4:
-            with self._lock:
+        if self._passed - found[1] > self._most // 4 and self._lock.acquire(blocking=False):
+            try:
                 if self._known.pop(content, None) is not None:
                     self._known[content] = found[0], self._passed  # last in the order: used last
+            finally:
+                self._lock.release()
         return found[0]
 
     def keep(self, content: str | bytes, value: Value) -> None:
@@ -92,15 +95,18 @@ class Memory(Generic[Value]):
         size = _size(content)
         if size > self._most // 4:
             return
-        with self._lock:
-            if content in self._known:
-                return
-            self._held += size
-            self._passed += size
-            self._known[content] = value, self._passed
+        if not self._lock.acquire(blocking=False):
+            return
+        try:
+            if content not in self._known:
+                self._held += size
+                self._passed += size
+                self._known[content] = value, self._passed
             while self._held > self._most:
                 oldest, _ = self._known.popitem(last=False)
                 self._held -= _size(oldest)
+        finally:
+            self._lock.release()
 
     def __len__(self) -> int:
         return len(self._known)
