@@ -66,8 +66,8 @@ def known(value: dict[str, Any]) -> Known:
 class Memory(Generic[Value]):
     """Results by content. ``most`` bounds the bytes held; a result is reckoned to be as large as its content.
 
-    What is handed out is shared: nobody may change it. Thread-safe. Nobody waits: where another thread is at it, or this
-    one is and a finalizer runs meanwhile, a result is not kept.
+    What is handed out is shared: nobody may change it. Thread-safe. Nobody waits: where another thread is at it, or
+    this one is and a finalizer runs meanwhile, a result is not kept.
     """
 
     def __init__(self, most: int) -> None:
