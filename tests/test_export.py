@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import signal
 import stat
 import subprocess
 import sys
@@ -515,6 +516,53 @@ def test_at_exit_what_waits_is_exported_by_grpc_and_http(receiver: Received) -> 
         OTEL_EXPORTER_OTLP_PROTOCOL=os.environ["OTEL_EXPORTER_OTLP_PROTOCOL"],
     )
     assert (ran.returncode, ran.stderr, [span.name for span in receiver.spans]) == (0, "", ["last"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("end", "code"),
+    [
+        ("signal.raise_signal(signal.SIGTERM)", -signal.SIGTERM),
+        ("os.kill(os.getpid(), signal.SIGTERM)", -signal.SIGTERM),
+        ("os._exit(3)", 3),
+        ("os.execlp('true', 'true')", 0),
+    ],
+)
+def test_a_process_that_ends_itself_without_the_interpreters_exit_has_exported(
+    end: str, code: int, tmp_path: Path
+) -> None:
+    file = tmp_path / "traces.jsonl"
+    ran = run_script(f"{SCRIPT}\n    import signal\n    span('last')\n    {end}", SPANREEL_FILE=str(file))
+    assert (ran.returncode, ran.stderr, read_names(file)) == (code, "", ["last"])
+
+
+@pytest.mark.slow
+def test_a_signal_that_the_program_handles_or_sends_to_another_is_waited_for_by_nobody(tmp_path: Path) -> None:
+    file = tmp_path / "traces.jsonl"
+    ran = run_script(
+        SCRIPT
+        + """
+    import signal, subprocess
+    from opentelemetry.trace import set_span_in_context
+    other = subprocess.Popen(["sleep", "60"])
+    signal.signal(signal.SIGTERM, lambda number, frame: print("handled"))
+    tracer.start_span("waits", set_span_in_context(tracer.start_span("never ended"))).end()
+    os.kill(os.getpid(), signal.SIGTERM)
+    signal.raise_signal(signal.SIGTERM)
+    os.kill(other.pid, signal.SIGTERM)
+    print(os.path.exists(os.environ["SPANREEL_FILE"]), other.wait())
+    try:
+        os.kill(1)
+    except TypeError as fault:
+        print(fault)
+    """,
+        SPANREEL_FILE=str(file),
+        SPANREEL_FLUSH="run",
+    )
+    *lines, last = ran.stdout.splitlines()
+    assert (lines, ran.stderr) == (["handled", "handled", "False -15"], "")
+    assert "kill" in last
+    assert read_names(file) == ["waits"]
 
 
 @pytest.mark.slow

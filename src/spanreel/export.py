@@ -1,20 +1,13 @@
 """From a span's end to a backend: a bounded queue, and one thread that reads, redacts, bounds and exports.
 
-Nothing here blocks or raises into the caller. What had to be dropped is counted (`losses`). Holds the process's
-pipelines, weakly, for forks and for the exit.
+Nothing here blocks or raises into the caller. What had to be dropped is counted (`losses`).
 """
 
 from __future__ import annotations
 
-import atexit
-import concurrent.futures.thread  # noqa: F401 -- see `_make_ready`
-import contextlib
 import math
-import os
-import sys
 import threading
 import time
-import weakref
 from collections import deque
 from collections.abc import Sequence
 from typing import Final
@@ -23,7 +16,7 @@ from opentelemetry import context as otel
 from opentelemetry.sdk.trace.export import SpanExporter
 from opentelemetry.trace import TraceFlags
 
-from spanreel import conventions
+from spanreel import conventions, process_ends
 from spanreel import losses as reasons
 from spanreel.delivery import REQUEST_BYTES, Capture, Delivery, Waiting
 from spanreel.exporters import describe, exports, place, quieten
@@ -68,7 +61,7 @@ class Pipeline:
         self._exports = exports(settings) or bool(exporters)
         self._forked_at = 0
         self._begin()
-        _pipelines.add(self)
+        process_ends.watch(self)
 
     def _begin(self) -> None:
         """The state of a process that has recorded nothing yet."""
@@ -121,6 +114,13 @@ class Pipeline:
             self._changed.notify_all()
             return self._changed.wait_for(lambda: self._done >= target, timeout)
 
+    def flush_last(self) -> None:
+        """Export what waits, as long as the process's exit may take: it may be about to end."""
+        self.flush(self._patience())
+
+    def _patience(self) -> float:
+        return EXIT_SECONDS_FAILING if self._delivery.failing else EXIT_SECONDS
+
     def shutdown(self, timeout: float | None = None) -> None:
         """Export what waits, within so many seconds, and take no more; what is left then is counted as lost."""
         with self._changed:
@@ -130,7 +130,7 @@ class Pipeline:
             thread = self._thread if self._ensure_thread() else None
             self._changed.notify_all()
         if timeout is None:
-            timeout = EXIT_SECONDS_FAILING if self._delivery.failing else EXIT_SECONDS
+            timeout = self._patience()
         if thread is not None and thread is not threading.current_thread():
             thread.join(timeout)
             if thread.is_alive():
@@ -226,7 +226,7 @@ class Pipeline:
             except RuntimeError:
                 return False
             self._thread = thread
-            _end_with_multiprocessing()
+            process_ends.watch_here()
         return True
 
     def _give_up(self) -> None:
@@ -281,42 +281,3 @@ class Pipeline:
                 self._woken = False
                 self._begun.clear()
             return batch
-
-
-_pipelines: weakref.WeakSet[Pipeline] = weakref.WeakSet()
-
-
-def _begin_child() -> None:
-    for pipeline in list(_pipelines):
-        pipeline.begin_child()
-
-
-def _end_with_multiprocessing() -> None:
-    """A child of `multiprocessing` ends without `atexit`, but calls what its own module holds."""
-    multiprocessing = sys.modules.get("multiprocessing")
-    if multiprocessing is not None and multiprocessing.parent_process() is not None:
-        multiprocessing.util.Finalize(None, _shut_down, exitpriority=0)
-
-
-def _make_ready() -> None:
-    """Where the program ends while exporters are still being imported: let that finish.
-
-    They use executors for it, which the interpreter closes before it calls what `atexit` holds. What `threading`
-    holds is called before that, latest first, so that we register after `concurrent.futures.thread` has.
-    """
-    for pipeline in list(_pipelines):
-        pipeline.wait_until_ready()
-
-
-def _shut_down() -> None:
-    for pipeline in list(_pipelines):
-        pipeline.shutdown()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_child)
-if hasattr(threading, "_register_atexit"):
-    # RuntimeError: the main thread has ended, and other threads go on.
-    with contextlib.suppress(RuntimeError):
-        threading._register_atexit(_make_ready)  # noqa: SLF001 -- there is no public name for it
-atexit.register(_shut_down)
