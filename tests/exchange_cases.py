@@ -11,8 +11,8 @@ from typing import Any
 from pydantic_core import from_json
 
 from conftest import cases
+from spanreel.exchange import ModelProtocol, Piece
 from spanreel.model import Operation
-from spanreel.point import ModelProtocol, Piece
 from spanreel.protocols import recognise
 from spanreel.protocols.frames import read_frames
 

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import spanreel
+from spanreel.exchange import HttpAnswer, HttpRequest
 from spanreel.model import Agent, Answer, Operation, Request, ToolKind
-from spanreel.point import HttpAnswer, HttpRequest, LiveRun, RunRequest, RunResult, ToolRequest
+from spanreel.player import LiveRun
+from spanreel.point import RunRequest, RunResult, ToolRequest
 from spanreel.protocols import openai_chat
 from spanreel.replay.judging.verdict import Report, judge
 from spanreel.replay.playing.player import SessionPlayer

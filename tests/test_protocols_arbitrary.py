@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from exchange_cases import events_of, pieces_of
+from spanreel.exchange import ModelProtocol
 from spanreel.model import Answer, Operation, Usage
-from spanreel.point import ModelProtocol
 from spanreel.protocols import PROTOCOLS, is_exchange, peek_model
 from spanreel.protocols.residue import same
 

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from exchange_cases import events_of
-from spanreel.point import ModelProtocol, Piece
+from spanreel.exchange import ModelProtocol, Piece
 from spanreel.protocols import anthropic, openai_chat, openai_responses
 from spanreel.protocols.residue import same
 

@@ -12,7 +12,8 @@ from kinds import Scene, play, record, script
 from replaying import Book, Live, asks, quiet, text, told
 from spanreel.errors import ReplayStop
 from spanreel.model import Agent, Message, Status, ToolKind
-from spanreel.point import LiveRun, RunResult, ToolRequest
+from spanreel.player import LiveRun
+from spanreel.point import RunResult, ToolRequest
 from spanreel.replay.judging.verdict import Verdict
 from wire_server import completion
 

@@ -18,6 +18,7 @@ from opentelemetry.trace import NoOpTracer, Span, SpanKind, Tracer
 from spanreel import contexts, conventions
 from spanreel.capture import ExchangeCapture, RecordCapture
 from spanreel.crossing import Crossing
+from spanreel.exchange import HttpRequest, ModelProtocol, Piece
 from spanreel.keeping import DrawsKept, RunKept, ToolKept
 from spanreel.model import (
     Agent,
@@ -27,18 +28,8 @@ from spanreel.model import (
     SessionInfo,
     ToolRecord,
 )
-from spanreel.point import (
-    Begun,
-    HttpRequest,
-    LiveRun,
-    ModelProtocol,
-    Piece,
-    Player,
-    RunRequest,
-    RunResult,
-    ToolRequest,
-    ToolResult,
-)
+from spanreel.player import LiveRun, Player
+from spanreel.point import Begun, RunRequest, RunResult, ToolRequest, ToolResult
 from spanreel.protocols import recognise
 from spanreel.quiet import quietly
 from spanreel.scope import (

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from spanreel import wire
+from spanreel.exchange import HttpRequest, ModelProtocol, Piece
 from spanreel.model import (
     Agent,
     Answer,
@@ -21,7 +22,6 @@ from spanreel.model import (
     Status,
     ToolRecord,
 )
-from spanreel.point import HttpRequest, ModelProtocol, Piece
 from spanreel.protocols import provider_of
 from spanreel.protocols.paths import read_request
 from spanreel.protocols.sse import Arrived

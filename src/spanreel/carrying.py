@@ -8,7 +8,7 @@ from opentelemetry import context as otel
 from opentelemetry.context import Context
 
 from spanreel import playing
-from spanreel.point import Player
+from spanreel.player import Player
 
 
 def start_thread(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -21,9 +21,11 @@ from spanreel.bodies import AsyncBody, AsyncReader, SyncBody, Tap
 from spanreel.capture import ExchangeCapture, http_error
 from spanreel.contexts import Attached
 from spanreel.crossing import Crossing
+from spanreel.exchange import BodyKind, ClientPoint, HttpAnswer, HttpRequest, ModelProtocol
 from spanreel.model import Error, Operation
+from spanreel.player import LiveRun, Player
 from spanreel.playing import current_player
-from spanreel.point import BodyKind, BrokenOff, ClientPoint, HttpAnswer, HttpRequest, LiveRun, ModelProtocol, Player
+from spanreel.point import BrokenOff
 from spanreel.protocols import is_exchange
 from spanreel.quiet import quietly
 from spanreel.scope import BUSY_KEY

@@ -13,7 +13,8 @@ from spanreel import json_text
 from spanreel.capture import RecordCapture
 from spanreel.failures import parts_of
 from spanreel.model import Draw, Error, Fidelity, Message, RunRecord, Status, ToolRecord
-from spanreel.point import LiveRun, ReadFrom, RunRequest, RunResult, ToolResult
+from spanreel.player import LiveRun
+from spanreel.point import ReadFrom, RunRequest, RunResult, ToolResult
 from spanreel.quiet import quietly
 from spanreel.scope import ToolScope
 from spanreel.shapes import given_before

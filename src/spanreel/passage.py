@@ -14,19 +14,16 @@ from spanreel.arguments import parameters_of
 from spanreel.boundary import Boundary
 from spanreel.capture import ExchangeCapture
 from spanreel.crossing import Crossing
+from spanreel.exchange import HttpAnswer, HttpRequest
 from spanreel.failures import rebuild_error
 from spanreel.model import MCP_REQUESTS, Agent, Answer, Request, Status, ToolKind
+from spanreel.player import Live, LiveRun, Player
 from spanreel.playing import current_player
 from spanreel.point import (
     BrokenOff,
     Failure,
-    HttpAnswer,
-    HttpRequest,
     Kind,
-    Live,
-    LiveRun,
     Outcome,
-    Player,
     Point,
     RecordedError,
     RunRequest,

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 
 from spanreel.errors import ReplayStop
-from spanreel.point import Player
+from spanreel.player import Player
 from spanreel.settings import REPLAY_GUARD
 
 _current: ContextVar[Player | None] = ContextVar("spanreel_player", default=None)

@@ -1,115 +1,17 @@
 """What a point is: a place in a library where a boundary is, how to read what crosses it, and how to answer there.
 
-Frameworks, clients and protocols are tables of these; they import this module and `model`, and nothing else of ours.
+Frameworks are tables of these; they import this module and `model`, and nothing else of ours.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NoReturn, Protocol
 
 from spanreel import frozen
-from spanreel.model import Agent, Answer, ErrorCategory, Json, Message, Operation, Request, Status, ToolKind
-
-Piece = tuple[float, bytes]
-"""Bytes of a response body, decoded, with the milliseconds between the request and their arrival."""
-
-
-@frozen.dataclass(frozen=True, slots=True)
-class HttpRequest:
-    """An HTTP request as a client is about to send it. ``path`` is without the query.
-
-    ``url`` may be the client's own, which nobody can change: ``str`` makes the text of it, where somebody wants that.
-    """
-
-    method: str
-    url: object
-    host: str
-    path: str
-    body: bytes
-    port: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class BrokenOff:
-    """A call that its caller broke off when it was recorded: a replay waits until that happens again.
-
-    It waits for ``seconds`` at most; ``give_up()`` ends the run, also where the caller cannot be waited with.
-    ``before`` is what a generator had given until then.
-    """
-
-    seconds: float
-    give_up: Callable[[], NoReturn]
-    before: ToolResult | None = None
-
-    async def wait(self) -> NoReturn:
-        """Wait to be cancelled."""
-        import asyncio  # noqa: PLC0415 - who waits has it already; who only reads protocols need not
-
-        await asyncio.sleep(self.seconds)
-        self.give_up()
-
-
-@dataclass(frozen=True, slots=True)
-class HttpAnswer:
-    """An HTTP answer that a replay gives: ``pieces`` carry the body, each with the milliseconds from the start.
-
-    Where the call was ``broken_off``, nothing more comes after the pieces; without any, there is no answer at all.
-    """
-
-    status: int
-    headers: Mapping[str, str]
-    pieces: Sequence[Piece]
-    broken_off: BrokenOff | None = None
-
-    @property
-    def body(self) -> bytes:
-        """The whole body."""
-        return b"".join(piece for _, piece in self.pieces)
-
-
-class ModelProtocol(Protocol):
-    """How a provider writes exchanges; each module in `spanreel.protocols` has these names. Pure, no I/O.
-
-    What a protocol reads and writes again is the same exchange: ``read_request(write_request(r)) == r``, and likewise
-    for answers. Reading never raises on unknown fields (they are kept in ``provider_fields``); on what is not of the
-    protocol's form at all it raises ValueError saying what and where.
-    """
-
-    NAME: str
-    """The protocol's name, as recorded (``openai_chat``)."""
-    PROVIDER: str
-    """The provider's name by the GenAI conventions, where the host does not say otherwise."""
-    PATHS: Mapping[str, Operation]
-    """Ends of URL paths that carry this protocol by POST, and what they ask for."""
-    STREAM_TYPE: str
-    """The content type of a streamed answer."""
-
-    def read_request(self, body: bytes, operation: Operation) -> Request:
-        """Read a request body."""
-        ...
-
-    def write_request(self, request: Request) -> bytes:
-        """Write a request body."""
-        ...
-
-    def read_response(self, body: bytes, status: int) -> Answer:
-        """Read a plain (not streamed) response body, errors (status from 400 on) included."""
-        ...
-
-    def write_response(self, answer: Answer) -> bytes:
-        """Write a plain response body, errors included."""
-        ...
-
-    def join(self, pieces: Sequence[Piece]) -> Answer:
-        """Read a streamed body, whole or cut off, into the answer it amounts to."""
-        ...
-
-    def split(self, answer: Answer) -> list[Piece]:
-        """Write an answer as a stream: cut as its ``chunks`` say, or as the provider would where it has none."""
-        ...
+from spanreel.model import Agent, Answer, ErrorCategory, Json, Message, Request, Status, ToolKind
 
 
 class Kind(StrEnum):
@@ -240,8 +142,23 @@ class RecordedError:
 
 
 @dataclass(frozen=True, slots=True)
-class Live:
-    """A replay lets a tool act on the world."""
+class BrokenOff:
+    """A call that its caller broke off when it was recorded: a replay waits until that happens again.
+
+    It waits for ``seconds`` at most; ``give_up()`` ends the run, also where the caller cannot be waited with.
+    ``before`` is what a generator had given until then.
+    """
+
+    seconds: float
+    give_up: Callable[[], NoReturn]
+    before: ToolResult | None = None
+
+    async def wait(self) -> NoReturn:
+        """Wait to be cancelled."""
+        import asyncio  # noqa: PLC0415 - who waits has it already; who only reads protocols need not
+
+        await asyncio.sleep(self.seconds)
+        self.give_up()
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,109 +240,3 @@ class Framework:
     injections: tuple[Injection, ...] = ()
     replay_environment: Mapping[str, str] = field(default_factory=dict)
     native_scopes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-
-class BodyKind(StrEnum):
-    """How a client reads the body of a response."""
-
-    ITERATOR = "iterator"
-    ASYNC_ITERATOR = "async_iterator"
-    ASYNC_READER = "async_reader"
-    """By the methods of asyncio's stream readers: ``read``, ``readline``, ``iter_any``, ..."""
-
-
-@dataclass(frozen=True, slots=True)
-class ClientPoint:
-    """One HTTP client's `send`: where exchanges are caught.
-
-    ``bind(wrapped, args, kwargs)`` gives a call's arguments by name, as the other functions get them.
-    ``read_request(arguments)`` gives the request with its body, or None where the body is not in memory;
-    ``peek(arguments)`` gives (method, path) cheaply. ``read_body(response)`` gives the body where it has already been
-    read and decoded, else None. ``pass_body(response, wrap)`` puts ``wrap(stream)`` in the place of the body stream
-    that is still to come. ``decode(response, pieces)`` undoes the content encoding, piece by piece.
-    ``build(arguments, answer)`` makes the native response of a replay, and ``settle(arguments, response)`` does with it
-    what the client does before it returns one; ``rewrite(arguments, request)`` gives the arguments that send this
-    request's body to its URL in the place of their own. ``expose(arguments, see)`` is for clients that may raise for a
-    response inside their `send`: it gives the arguments with which the client shows it to ``see`` first, or None where
-    it raises for none.
-    """
-
-    target: str
-    library: str
-    is_async: bool
-    body: BodyKind
-    bind: Callable[[Any, tuple[Any, ...], Mapping[str, Any]], Mapping[str, Any]]
-    peek: Callable[[Mapping[str, Any]], tuple[str, str]]
-    read_request: Callable[[Mapping[str, Any]], HttpRequest | None]
-    read_status: Callable[[Any], int]
-    read_headers: Callable[[Any], Mapping[str, str]]
-    read_body: Callable[[Any], bytes | None]
-    pass_body: Callable[[Any, Callable[[Any], Any]], None]
-    decode: Callable[[Mapping[str, str], Sequence[Piece]], list[Piece]]
-    build: Callable[[Mapping[str, Any], HttpAnswer], Any]
-    settle: Callable[[Mapping[str, Any], Any], Any]
-    rewrite: Callable[[Mapping[str, Any], HttpRequest], Mapping[str, Any]]
-    expose: Callable[[Mapping[str, Any], Callable[[Any], None]], Mapping[str, Any] | None] | None = None
-
-
-@frozen.dataclass(frozen=True, slots=True)
-class LiveRun:
-    """A run as a replay sees it: ``path`` is ``root`` or ``root/researcher#0``; ``parent`` the id of the run around it.
-
-    ``tool_call`` is the live tool request this run is inside of, where there is one.
-    """
-
-    id: str
-    path: str
-    agent: Agent
-    parent: str | None = None
-    tool_call: ToolRequest | None = None
-
-
-class Player(Protocol):
-    """What answers instead of the world while a session is replayed. Thread-safe. Raises ReplayStop to end a run.
-
-    The boundary calls it from any thread; ``run`` is None for calls outside every run.
-    """
-
-    memory: dict[Any, Any]
-    """What frameworks keep for the length of this replay."""
-
-    def begin_run(self, run: LiveRun, request: RunRequest) -> Mapping[str, Json] | None:
-        """A run starts; what comes back are the recorded arguments that beat the caller's, or None."""
-        ...
-
-    def end_run(self, run: LiveRun, result: RunResult | None, error: BaseException | None) -> None:
-        """A run has ended, with its result or the exception that left it."""
-        ...
-
-    def answer_model(
-        self, run: LiveRun | None, protocol: ModelProtocol, operation: Operation, request: HttpRequest
-    ) -> HttpAnswer | HttpRequest:
-        """The recorded answer to a model request; or the request to send instead, where the model is live."""
-        ...
-
-    def hear_model(self, run: LiveRun | None, read: Callable[[], Answer | None]) -> None:
-        """A live model has answered, or failed to (None)."""
-        ...
-
-    def answer_tool(
-        self, run: LiveRun | None, request: ToolRequest
-    ) -> ToolResult | RecordedError | Live | BrokenOff | None:
-        """The recorded answer of a tool, or its error; or Live, where the tool itself may act on the world.
-
-        None lets it run and meet recorded answers inside (agents as tools, handoffs).
-        """
-        ...
-
-    def connects(self) -> bool:
-        """Whether servers of tools are connected to, since a tool may act on the world."""
-        ...
-
-    def draw(self, run: LiveRun | None, kind: str, site: str) -> str | None:
-        """What the user's code draws there from the clock, uuid4 or random; None where it may draw what it likes."""
-        ...
-
-    def refuse(self, what: str) -> None:
-        """Something went past every point (a socket, a process): note it and raise."""
-        ...

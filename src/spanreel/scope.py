@@ -19,7 +19,8 @@ from spanreel.capture import ExchangeCapture
 from spanreel.contexts import SPAN_KEY
 from spanreel.model import Agent, SessionInfo
 from spanreel.native import is_same, live_span
-from spanreel.point import LiveRun, Outcome, ToolRequest
+from spanreel.player import LiveRun
+from spanreel.point import Outcome, ToolRequest
 from spanreel.spans import OwnSpan
 
 SCOPE_KEY = create_key("spanreel-scope")

@@ -11,9 +11,11 @@ from typing import Any
 from opentelemetry.context import Context
 
 from spanreel import conventions, json_text
+from spanreel.exchange import HttpRequest, ModelProtocol
 from spanreel.model import Agent, Operation, SessionInfo
 from spanreel.native import live_span
-from spanreel.point import HttpRequest, LiveRun, ModelProtocol, Player, ToolRequest
+from spanreel.player import LiveRun, Player
+from spanreel.point import ToolRequest
 from spanreel.protocols import peek_model, provider_of
 from spanreel.protocols.paths import model_in
 from spanreel.scope import RunScope, Turn

@@ -23,10 +23,11 @@ from spanreel.boundary import Boundary
 from spanreel.carrying import CARRIERS
 from spanreel.clients import CLIENTS
 from spanreel.errors import SettingsError
+from spanreel.exchange import ClientPoint
 from spanreel.frameworks import FRAMEWORKS
 from spanreel.native import TRACER_METHOD, TRACER_MODULE, silencer
 from spanreel.playing import current_player
-from spanreel.point import ClientPoint, Injection, Point
+from spanreel.point import Injection, Point
 from spanreel.protocols import protocol_named
 from spanreel.quiet import LOG, listen, log_once, quietly, say
 from spanreel.recording_errors import Hook, RecordingErrors

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
-from spanreel.point import BodyKind, ClientPoint, HttpAnswer, HttpRequest, Piece
+from spanreel.exchange import BodyKind, ClientPoint, HttpAnswer, HttpRequest, Piece
 
 _READER_LIMIT: Final = 2**16
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
-from spanreel.point import BodyKind, ClientPoint, HttpAnswer, HttpRequest, Piece
+from spanreel.exchange import BodyKind, ClientPoint, HttpAnswer, HttpRequest, Piece
 
 
 def bind(_wrapped: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ from functools import partial
 from operator import attrgetter
 from typing import Any
 
-from spanreel.point import BodyKind, ClientPoint, HttpAnswer, HttpRequest, Piece
+from spanreel.exchange import BodyKind, ClientPoint, HttpAnswer, HttpRequest, Piece
 
 
 def bind(_wrapped: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -13,8 +13,8 @@ from typing import Final
 
 import pydantic_core
 
+from spanreel.exchange import ModelProtocol
 from spanreel.model import Answer, Operation, Request
-from spanreel.point import ModelProtocol
 from spanreel.protocols import (
     anthropic,
     bedrock,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
-from spanreel.point import Piece
+from spanreel.exchange import Piece
 
 Header = tuple[str, str]
 """A header that is a text, as all are that a model's answer has."""

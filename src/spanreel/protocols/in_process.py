@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
+from spanreel.exchange import Piece
 from spanreel.model import Answer, Operation, Request
-from spanreel.point import Piece
 
 NAME = "in_process"
 PROVIDER = "in_process"

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pydantic_core
 
+from spanreel.exchange import Piece
 from spanreel.model import Json
-from spanreel.point import Piece
 from spanreel.protocols.sse import Body, Event
 
 

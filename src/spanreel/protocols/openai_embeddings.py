@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from spanreel.exchange import Piece
 from spanreel.model import Answer, Json, Message, Operation, Request
-from spanreel.point import Piece
 from spanreel.protocols.media import read_own, read_url, write_own, write_url
 from spanreel.protocols.openai_errors import describe_error, read_error, write_error
 from spanreel.protocols.openai_usage import read_usage

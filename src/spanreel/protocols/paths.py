@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Final
 from urllib.parse import quote, unquote
 
+from spanreel.exchange import ModelProtocol
 from spanreel.model import Json, Operation, Request
-from spanreel.point import ModelProtocol
 from spanreel.protocols.residue import ABSENT
 
 _MODEL: Final = re.compile(

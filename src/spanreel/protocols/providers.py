@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Final
 
-from spanreel.point import ModelProtocol
+from spanreel.exchange import ModelProtocol
 
 HOSTS: Final[tuple[tuple[str, str], ...]] = (
     ("api.openai.com", "openai"),

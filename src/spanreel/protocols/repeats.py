@@ -14,9 +14,9 @@ from typing import Any, Final
 
 import pydantic_core
 
+from spanreel.exchange import Piece
 from spanreel.frozen import dataclass
 from spanreel.model import Json
-from spanreel.point import Piece
 from spanreel.protocols.sse import Body, Event, read_event
 
 Path = tuple[int | str, ...]

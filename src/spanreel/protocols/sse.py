@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Final
 
+from spanreel.exchange import Piece
 from spanreel.frozen import dataclass
 from spanreel.model import Json
-from spanreel.point import Piece
 
 STREAM_TYPE: Final = "text/event-stream; charset=utf-8"
 """The content type of such a body."""

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Self
 
+from spanreel.exchange import ModelProtocol
 from spanreel.model import Answer, Error, ErrorCategory, Message, Request
-from spanreel.point import ModelProtocol
 from spanreel.protocols import as_asked, protocol_named, recognise
 from spanreel.protocols.openai_errors import write_error
 from spanreel.protocols.paths import read_request

@@ -9,8 +9,8 @@ import json
 from dataclasses import replace
 from typing import Any
 
+from spanreel.exchange import ModelProtocol
 from spanreel.model import Answer, Json, Message, Operation, Request, ToolDefinition
-from spanreel.point import ModelProtocol
 from spanreel.protocols import anthropic, openai_chat, openai_responses, openai_usage
 from spanreel_collector import json_text
 from spanreel_collector.dialects import values

@@ -9,8 +9,8 @@ import json
 import re
 from dataclasses import replace
 
+from spanreel.exchange import ModelProtocol
 from spanreel.model import Answer, Json, Operation, Request
-from spanreel.point import ModelProtocol
 from spanreel.protocols import anthropic, openai_chat, openai_embeddings, openai_responses
 from spanreel_collector.dialects import values
 from spanreel_collector.dialects.content import bodies as content

@@ -8,8 +8,8 @@ from typing import Final
 
 import pydantic_core
 
+from spanreel.exchange import Piece
 from spanreel.model import Answer, Json, Operation
-from spanreel.point import Piece
 from spanreel.protocols import anthropic
 from spanreel.protocols.anthropic import read_request, read_response, write_request, write_response
 from spanreel.protocols.frames import Frame, Header, read_frames, write_frame

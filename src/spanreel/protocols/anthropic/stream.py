@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from spanreel.exchange import Piece
 from spanreel.model import Answer, Json
-from spanreel.point import Piece
 from spanreel.protocols.anthropic.answers import read_body, write_body, write_failure
 from spanreel.protocols.anthropic.blocks import read_input
 from spanreel.protocols.anthropic.events import DELTA, Hider, Joined, Positions, spots

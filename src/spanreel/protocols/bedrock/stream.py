@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import pydantic_core
 
+from spanreel.exchange import Piece
 from spanreel.model import Answer, Json
-from spanreel.point import Piece
 from spanreel.protocols.bedrock.answers import read_body, write_body, write_failure
 from spanreel.protocols.frames import Frame, Header, read_frames, write_frame
 from spanreel.protocols.joining import append, settle

@@ -8,8 +8,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
+from spanreel.exchange import Piece
 from spanreel.model import Answer, Json, Message
-from spanreel.point import Piece
 from spanreel.protocols.cohere.answers import WRITE_REASON, read_reason, read_usage, write_failure, write_usage
 from spanreel.protocols.lines import read_lines, read_object, write_line
 from spanreel.protocols.openai_errors import describe_error, write_error

@@ -8,8 +8,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
+from spanreel.exchange import Piece
 from spanreel.model import Answer, Json
-from spanreel.point import Piece
 from spanreel.protocols.cohere.answers import read_body, write_body
 from spanreel.protocols.joining import append, settle
 from spanreel.protocols.openai_errors import write_error

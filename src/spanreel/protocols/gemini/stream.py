@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import pydantic_core
 
+from spanreel.exchange import Piece
 from spanreel.model import Answer, Json
-from spanreel.point import Piece
 from spanreel.protocols.gemini.answers import read_body, write_body
 from spanreel.protocols.joining import append, settle
 from spanreel.protocols.openai_errors import write_error

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from spanreel.exchange import Piece
 from spanreel.model import Answer, Json, Operation, Request, Usage
-from spanreel.point import Piece
 from spanreel.protocols.media import read_own, write_own
 from spanreel.protocols.ollama.messages import write_failure
 from spanreel.protocols.openai_errors import read_error, write_error

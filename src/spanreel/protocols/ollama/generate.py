@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from spanreel.exchange import Piece
 from spanreel.model import Answer, Json, Operation, Request
-from spanreel.point import Piece
 from spanreel.protocols import ollama as chat
 from spanreel.protocols.lines import read_lines, read_object, write_line
 from spanreel.protocols.residue import parse_object, unexpected, write_json

@@ -8,8 +8,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from spanreel.exchange import Piece
 from spanreel.model import Answer, Json
-from spanreel.point import Piece
 from spanreel.protocols.joining import append, settle
 from spanreel.protocols.lines import read_lines, read_object, write_line
 from spanreel.protocols.ollama.messages import read_body, write_body

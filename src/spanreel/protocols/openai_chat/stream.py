@@ -14,8 +14,8 @@ from typing import Final
 
 import pydantic_core
 
+from spanreel.exchange import Piece
 from spanreel.model import Answer, Json
-from spanreel.point import Piece
 from spanreel.protocols.chunks import REPEATS, Chunks, read_back
 from spanreel.protocols.openai_chat.answers import read_body, write_body
 from spanreel.protocols.openai_chat.hiding import Shown, hide

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from spanreel.exchange import Piece
 from spanreel.model import Answer, Json
-from spanreel.point import Piece
 from spanreel.protocols.chunks import Chunks, each, read_back
 from spanreel.protocols.openai_errors import write_error
 from spanreel.protocols.openai_responses.answers import read_body, write_body

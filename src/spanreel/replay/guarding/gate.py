@@ -15,7 +15,7 @@ from typing import Final, NoReturn
 
 from spanreel import playing
 from spanreel.errors import ReplayRefused, ReplayStop
-from spanreel.point import Player
+from spanreel.player import Player
 from spanreel.replay.guarding import children
 from spanreel.replay.guarding.asking import frames_of_call, place_of
 from spanreel.replay.guarding.programs import LOOKING, SERVERS

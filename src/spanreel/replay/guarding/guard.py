@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from spanreel.errors import ReplayStop
-from spanreel.point import Player
+from spanreel.player import Player
 from spanreel.replay.guarding import below_python, gate
 from spanreel.replay.guarding.below_python import is_literal, looked_up
 from spanreel.replay.guarding.gate import UNIX, Address

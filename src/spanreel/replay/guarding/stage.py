@@ -14,7 +14,7 @@ from spanreel import draws, playing
 from spanreel.errors import NotIntercepted
 from spanreel.frameworks import FRAMEWORKS
 from spanreel.launch import recorded_environment
-from spanreel.point import Player
+from spanreel.player import Player
 from spanreel.replay.guarding import children, gate, guard
 from spanreel.settings import REPLAY_GUARD
 from spanreel.wrapping import instrument, is_instrumented, not_intercepted, uninstrument

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Final, NoReturn
 
+from spanreel.exchange import HttpAnswer, ModelProtocol
 from spanreel.failures import rebuild_error
 from spanreel.model import Answer, Error, ErrorCategory, Fidelity, Message, Request, Status, Usage
-from spanreel.point import BrokenOff, HttpAnswer, ModelProtocol, RecordedError, ToolResult
+from spanreel.point import BrokenOff, RecordedError, ToolResult
 from spanreel.protocols import as_asked
 from spanreel.replay.comparing.identity import answer_of, error_of, without_provider_fields
 from spanreel.replay.matching.slots import ModelSlot, Slot

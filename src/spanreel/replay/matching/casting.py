@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from spanreel.model import Json
-from spanreel.point import LiveRun, ToolRequest
+from spanreel.player import LiveRun
+from spanreel.point import ToolRequest
 from spanreel.replay.comparing.canonical import canonical, first_difference
 from spanreel.replay.matching.recording import OUTSIDE, Recording, Scope
 from spanreel.replay.matching.slots import ToolSlot

@@ -7,8 +7,9 @@ from dataclasses import replace
 from functools import partial
 from typing import NoReturn
 
+from spanreel.exchange import HttpAnswer, HttpRequest, ModelProtocol
 from spanreel.model import Answer, Request
-from spanreel.point import HttpAnswer, HttpRequest, LiveRun, ModelProtocol
+from spanreel.player import LiveRun
 from spanreel.replay.comparing.placeholders import redact_request
 from spanreel.replay.matching.answers import edited_answer, model_answer
 from spanreel.replay.matching.casting import Role

@@ -8,7 +8,8 @@ from typing import Any
 
 from spanreel import conventions as names
 from spanreel.model import Json
-from spanreel.point import LiveRun, RunRequest, RunResult
+from spanreel.player import LiveRun
+from spanreel.point import RunRequest, RunResult
 from spanreel.replay.comparing.canonical import canonical, first_difference
 from spanreel.replay.comparing.placeholders import Redact, redact_value
 from spanreel.replay.matching.casting import Role

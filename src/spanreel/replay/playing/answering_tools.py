@@ -9,7 +9,8 @@ from functools import partial
 
 from spanreel.binary import STAND_IN
 from spanreel.model import Status, ToolKind
-from spanreel.point import BrokenOff, Live, LiveRun, RecordedError, ToolRequest, ToolResult
+from spanreel.player import Live, LiveRun
+from spanreel.point import BrokenOff, RecordedError, ToolRequest, ToolResult
 from spanreel.replay.changing.tool_policies import Choice, History, Static, choose, normalised
 from spanreel.replay.comparing.canonical import canonical, canonical_arguments, first_difference, text
 from spanreel.replay.comparing.placeholders import redact_tool_arguments

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+from spanreel.exchange import HttpRequest, ModelProtocol
 from spanreel.model import Json, Request
-from spanreel.point import HttpRequest, ModelProtocol
 from spanreel.protocols.paths import model_in, with_model
 from spanreel.replay.changing.changes import ROOT, Changes, apply, overrides_of, url_of
 from spanreel.replay.matching.casting import Role

@@ -8,7 +8,7 @@ from typing import NoReturn, TypeVar
 
 from spanreel import conventions as names
 from spanreel.model import Json
-from spanreel.point import LiveRun
+from spanreel.player import LiveRun
 from spanreel.replay.changing.changes import Changes
 from spanreel.replay.comparing.canonical import canonical
 from spanreel.replay.comparing.placeholders import Placeholders, redact_value

@@ -1,20 +1,14 @@
-"""Answers in the place of the world, from one session: the `spanreel.point.Player` that the boundary asks."""
+"""Answers in the place of the world, from one session: the `spanreel.player.Player` that the boundary asks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
+from spanreel.exchange import HttpAnswer, HttpRequest, ModelProtocol
 from spanreel.model import Answer, Json, Operation
-from spanreel.point import (
-    HttpAnswer,
-    HttpRequest,
-    LiveRun,
-    ModelProtocol,
-    RunRequest,
-    RunResult,
-    ToolRequest,
-)
+from spanreel.player import LiveRun
+from spanreel.point import RunRequest, RunResult, ToolRequest
 from spanreel.protocols.paths import read_request
 from spanreel.replay.changing.changes import Changes
 from spanreel.replay.comparing.placeholders import Placeholders

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from spanreel.model import Json, Status
-from spanreel.point import Live, RecordedError, ToolRequest, ToolResult
+from spanreel.player import Live
+from spanreel.point import RecordedError, ToolRequest, ToolResult
 from spanreel.replay.changing.tool_policies import Choice, History, OnMiss, Passthrough, Static, ToolPolicies
 from spanreel.replay.comparing.canonical import canonical_arguments, text
 from spanreel.replay.matching.answers import tool_answer
