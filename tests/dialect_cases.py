@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 from conftest import cases
-from spanreel.session import write_session
+from spanreel.session_files import write_session
 from spanreel_collector.conversion.convert import convert_files
 
 

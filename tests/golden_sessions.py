@@ -7,7 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from spanreel.session import Session, write_session
+from spanreel.session import Session
+from spanreel.session_files import write_session
 from spanreel_collector.conversion.convert import convert_files
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -17,7 +17,8 @@ from spanreel.point import RunRequest, RunResult, ToolRequest
 from spanreel.protocols import openai_chat
 from spanreel.replay.judging.verdict import Report, judge
 from spanreel.replay.playing.player import SessionPlayer
-from spanreel.session import Session, read_session
+from spanreel.session import Session
+from spanreel.session_files import read_session
 
 TOOL = {
     "type": "function",

@@ -21,7 +21,8 @@ from kinds import Kind, Scene, calls, record, record_all, script
 from loopback import offline
 from spanreel import cli
 from spanreel.replay.judging.verdict import Report, Verdict
-from spanreel.session import Session, write_session
+from spanreel.session import Session
+from spanreel.session_files import write_session
 from wire_server import completion
 
 pytestmark = pytest.mark.slow

@@ -20,7 +20,7 @@ import spanreel
 from acceptance import case
 from kinds import Kind, Scene, hand_written, play, record, script
 from spanreel.replay.judging.verdict import Verdict
-from spanreel.session import read_session, write_session
+from spanreel.session_files import read_session, write_session
 from wire_server import completion
 
 pytestmark = pytest.mark.slow

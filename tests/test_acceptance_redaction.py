@@ -18,7 +18,8 @@ from spanreel.model import Fidelity
 from spanreel.redaction import make_policy
 from spanreel.replay.judging.report import to_text
 from spanreel.replay.judging.verdict import Report, Verdict
-from spanreel.session import Session, write_session
+from spanreel.session import Session
+from spanreel.session_files import write_session
 from spanreel_collector.conversion.convert import convert_files
 from wire_server import completion
 

@@ -41,7 +41,8 @@ from spanreel.model import (
     ToolRecord,
     TurnRecord,
 )
-from spanreel.session import Run, Session, read_session, write_session
+from spanreel.session import Run, Session
+from spanreel.session_files import read_session, write_session
 from spanreel_collector.conversion.convert import convert_files
 
 WEATHER = [said("user", "Weather?")]

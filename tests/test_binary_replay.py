@@ -17,7 +17,8 @@ import spanreel
 from spanreel import testing
 from spanreel.errors import ReplayRefused
 from spanreel.replay.judging.verdict import Verdict
-from spanreel.session import Session, write_session
+from spanreel.session import Session
+from spanreel.session_files import write_session
 from spanreel.settings import read_settings
 from spanreel_collector.conversion.convert import convert_files
 

@@ -22,7 +22,8 @@ from otlp_lines import (
     told,
 )
 from spanreel import conventions as names
-from spanreel.session import Session, write_session
+from spanreel.session import Session
+from spanreel.session_files import write_session
 from spanreel_collector.conversion.convert import convert, convert_files
 from spanreel_collector.sources.documents import read_line
 

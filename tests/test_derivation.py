@@ -21,7 +21,7 @@ from otel_collector import wait_until
 from otlp_lines import GENAI, Span, request, said, span
 from postgres import Cluster
 from spanreel.conventions import BASELINE, ORIGIN
-from spanreel.session import write_session
+from spanreel.session_files import write_session
 from spanreel_collector.conversion.convert import convert_files
 from spanreel_collector.house import erase_session, erase_user
 from spanreel_collector.service.derivation import Derivation

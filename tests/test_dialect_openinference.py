@@ -30,7 +30,8 @@ from otlp_lines import (
 )
 from spanreel import conventions as names
 from spanreel.model import Fidelity, Status, ToolKind
-from spanreel.session import ModelCall, Session, ToolCall, write_session
+from spanreel.session import ModelCall, Session, ToolCall
+from spanreel.session_files import write_session
 from spanreel_collector.conversion.convert import convert_files
 
 GOLDEN = Path(__file__).parent / "golden"

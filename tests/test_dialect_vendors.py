@@ -14,7 +14,8 @@ from dialect_cases import wrong_fields
 from otlp_lines import Span, asks, called, converted, only_run, request, said, session, sessions, span, told
 from spanreel import conventions as names
 from spanreel.model import Fidelity, Status, ToolKind
-from spanreel.session import Session, ToolCall, write_session
+from spanreel.session import Session, ToolCall
+from spanreel.session_files import write_session
 from spanreel_collector.conversion.convert import convert_files
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -11,7 +11,8 @@ import pytest
 
 from conftest import ROOT
 from spanreel.model import Operation, ToolKind
-from spanreel.session import Run, Session, load_sessions
+from spanreel.session import Run, Session
+from spanreel.session_files import load_sessions
 
 pytestmark = pytest.mark.slow
 

@@ -18,7 +18,8 @@ import spanreel
 from kinds import KINDS, Kind, Scene, calls, hand_written, play, record, script
 from spanreel.errors import RecordedFailure
 from spanreel.replay.judging.verdict import Verdict
-from spanreel.session import Session, read_session, write_session
+from spanreel.session import Session
+from spanreel.session_files import read_session, write_session
 from wire_server import completion
 
 

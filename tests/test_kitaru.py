@@ -14,7 +14,8 @@ from conftest import cases
 from golden_sessions import GOLDEN, document
 from otlp_lines import asks, called, only_run, said, told
 from spanreel.model import Fidelity, Status
-from spanreel.session import Session, write_session
+from spanreel.session import Session
+from spanreel.session_files import write_session
 from spanreel_collector.commands.convert import CONVERT
 from spanreel_collector.conversion.convert import Conversion, convert, convert_files
 from spanreel_collector.conversion.kitaru_jsonl import write_line, write_record

@@ -23,7 +23,7 @@ import pytest
 import spanreel
 from kinds import Scene, hand_written, play, record, script
 from spanreel.replay.judging.verdict import Verdict
-from spanreel.session import read_session, write_session
+from spanreel.session_files import read_session, write_session
 from spanreel.shapes import reshaped
 from wire_server import completion
 

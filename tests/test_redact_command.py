@@ -20,7 +20,7 @@ from spanreel.cli import main
 from spanreel.presets import DEFAULT
 from spanreel.redaction import make_policy
 from spanreel.rules import Form, Rule
-from spanreel.session import load_sessions, write_session
+from spanreel.session_files import load_sessions, write_session
 from spanreel_collector.conversion.convert import convert_files
 from spanreel_collector.redaction.sessions import redact_session
 from wire_server import completion

@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from otlp_lines import BEGAN, SECOND, TRACE, span_id
-from spanreel.session import load_sessions
+from spanreel.session_files import load_sessions
 from spanreel_collector.conversion.convert import Conversion, convert, convert_files
 from spanreel_collector.sources import fetching
 from spanreel_collector.sources.files import read_piece

@@ -21,7 +21,8 @@ from replaying import Book, asks, text, told
 from spanreel import cli
 from spanreel.playing import active_players, current_player
 from spanreel.replay.running import batch
-from spanreel.session import Session, write_session
+from spanreel.session import Session
+from spanreel.session_files import write_session
 from spanreel.subcommand import INTERRUPTED
 from spanreel.testing.provider import Reply
 from spanreel.testing.server import LoopbackServer

@@ -13,7 +13,7 @@ import spanreel
 from replaying import Book, asks, text, told
 from spanreel import cli
 from spanreel.replay.changing.change_files import read_changes
-from spanreel.session import write_session
+from spanreel.session_files import write_session
 
 INSTRUCTIONS = ["Be brief."]
 

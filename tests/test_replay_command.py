@@ -17,7 +17,7 @@ from spanreel import cli
 from spanreel.errors import NotIntercepted, ReplayRefused
 from spanreel.replay.running.command import replay_command
 from spanreel.replay.running.options import Options
-from spanreel.session import write_session
+from spanreel.session_files import write_session
 
 pytestmark = pytest.mark.slow
 

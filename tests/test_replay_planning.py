@@ -10,7 +10,8 @@ from kinds import Scene, calls, hand_written, record, script
 from spanreel.cli import main
 from spanreel.replay.changing.change_files import parse_changes
 from spanreel.replay.running.planning import plan
-from spanreel.session import Session, write_session
+from spanreel.session import Session
+from spanreel.session_files import write_session
 from wire_server import completion
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from kinds import Scene, calls, hand_written, record
 from spanreel import cli
-from spanreel.session import write_session
+from spanreel.session_files import write_session
 from wire_server import completion
 
 pytestmark = pytest.mark.slow

@@ -14,7 +14,7 @@ from conftest import ROOT
 from spanreel.cli import main
 from spanreel.errors import ReplayRefused
 from spanreel.replay.running.served import brought, fetch, post_report
-from spanreel.session import read_session
+from spanreel.session_files import read_session
 from spanreel.testing.provider import Reply
 from spanreel.testing.server import LoopbackServer
 

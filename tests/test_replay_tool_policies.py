@@ -14,7 +14,8 @@ from spanreel.errors import ReplayRefused
 from spanreel.replay.changing.change_files import parse_changes
 from spanreel.replay.changing.tool_policies import NormalForm, ToolPolicies, choose, normalised
 from spanreel.replay.judging.verdict import Report, Verdict
-from spanreel.session import Session, write_session
+from spanreel.session import Session
+from spanreel.session_files import write_session
 from wire_server import completion
 
 pytestmark = pytest.mark.slow

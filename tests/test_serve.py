@@ -25,7 +25,7 @@ from otlp_lines import GENAI, Span, request, said, span
 from postgres import Cluster, running_cluster
 from served import READ_TOKEN, Service, served, sessions, spans_of
 from spanreel import load_sessions, testing
-from spanreel.session import read_session, write_session
+from spanreel.session_files import read_session, write_session
 from test_circle import AGENT, SCRIPT
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("serve")]

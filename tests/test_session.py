@@ -11,20 +11,8 @@ import pytest
 
 from conftest import ROOT
 from spanreel.errors import SessionError
-from spanreel.session import (
-    SCHEMA,
-    UPGRADES,
-    Key,
-    ModelCall,
-    Parent,
-    Run,
-    Session,
-    ToolCall,
-    Turn,
-    load_sessions,
-    read_session,
-    write_session,
-)
+from spanreel.session import SCHEMA, Key, ModelCall, Parent, Run, Session, ToolCall, Turn
+from spanreel.session_files import UPGRADES, load_sessions, read_session, write_session
 
 
 def document(**rest: Any) -> Session:

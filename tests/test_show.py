@@ -24,7 +24,7 @@ from spanreel.model import (
     ToolRecord,
     Usage,
 )
-from spanreel.session import load_sessions, read_session, write_session
+from spanreel.session_files import load_sessions, read_session, write_session
 from spanreel_collector.commands.show import SHOW
 from spanreel_collector.show.session import Look, show_session
 

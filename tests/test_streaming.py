@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from otlp_lines import GENAI, agent, chat, line, log, said, span, tool
 from spanreel import conventions as names
-from spanreel.session import Session, load_sessions, read_session, write_session
+from spanreel.session import Session
+from spanreel.session_files import load_sessions, read_session, write_session
 from spanreel_collector.conversion.convert import convert_files
 from spanreel_collector.conversion.growth import grow
 from spanreel_collector.conversion.progress import Progress

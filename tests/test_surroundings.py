@@ -24,7 +24,8 @@ from pydantic_ai.providers.openai import OpenAIProvider
 import spanreel
 from kinds import Scene, calls, hand_written, play, record, script
 from spanreel.replay.judging.verdict import Verdict
-from spanreel.session import Session, read_session, write_session
+from spanreel.session import Session
+from spanreel.session_files import read_session, write_session
 from wire_server import completion
 
 

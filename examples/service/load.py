@@ -21,7 +21,7 @@ import httpx
 
 from spanreel import testing
 from spanreel.model import Operation, Request
-from spanreel.session import load_sessions
+from spanreel.session_files import load_sessions
 
 HERE = Path(__file__).resolve().parent
 OUT = Path("service-out").resolve()

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from spanreel.api import run, session, tool
     from spanreel.redacting import RedactingExporter
     from spanreel.replay import replay
-    from spanreel.session import Session, load_sessions
+    from spanreel.session import Session
+    from spanreel.session_files import load_sessions
     from spanreel.settings import read_settings
     from spanreel.wrapping import flush, instrument, uninstrument
 
@@ -26,7 +27,7 @@ _HOMES = {
     "tool": "spanreel.api",
     "replay": "spanreel.replay",
     "Session": "spanreel.session",
-    "load_sessions": "spanreel.session",
+    "load_sessions": "spanreel.session_files",
     "read_settings": "spanreel.settings",
     "flush": "spanreel.wrapping",
     "instrument": "spanreel.wrapping",

@@ -164,7 +164,7 @@ def replay_files(
     from spanreel.replay.changing.change_files import from_options
     from spanreel.replay.running import batch, command
     from spanreel.replay.running.options import Options
-    from spanreel.session import split_address
+    from spanreel.session_files import split_address
 
     sources = here.sources
     several = batch.is_batch(sources, options.jobs) or options.resume

@@ -12,7 +12,7 @@ import zstandard
 from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
 
-from spanreel.session import read_session
+from spanreel.session_files import read_session
 from spanreel_collector.api.problems import no_session
 from spanreel_collector.api.serving import InStore, Tenant
 from spanreel_collector.conversion.kitaru_jsonl import write_line

@@ -9,7 +9,8 @@ from fastapi import APIRouter, Query
 from fastapi.responses import Response
 from pydantic import BaseModel
 
-from spanreel.session import Session, read_session
+from spanreel.session import Session
+from spanreel.session_files import read_session
 from spanreel_collector import house
 from spanreel_collector.api.documents import (
     ComparedRun,

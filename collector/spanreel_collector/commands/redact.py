@@ -19,7 +19,7 @@ from spanreel.keyring import KEY_FILE, rotate, state_file
 from spanreel.model import Json
 from spanreel.policy import Policy
 from spanreel.policy_file import find_policy
-from spanreel.session import write_session
+from spanreel.session_files import write_session
 from spanreel.settings import REDACTION
 from spanreel.subcommand import FAILED, OK, USAGE, Command
 from spanreel_collector import json_text

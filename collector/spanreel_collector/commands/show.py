@@ -8,7 +8,8 @@ import shutil
 import sys
 
 from spanreel.errors import ReplayRefused, SessionError
-from spanreel.session import Session, load_sessions, read_session, split_address
+from spanreel.session import Session
+from spanreel.session_files import load_sessions, read_session, split_address
 from spanreel.subcommand import FAILED, OK, Command
 from spanreel_collector.conversion.convert import convert_files
 from spanreel_collector.show.forecast import show_forecast

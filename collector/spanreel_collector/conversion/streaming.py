@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from spanreel.session import Session, write_session
+from spanreel.session import Session
+from spanreel.session_files import write_session
 from spanreel_collector.conversion.account import Account, Tally
 from spanreel_collector.conversion.clusters import Cluster, Part
 from spanreel_collector.conversion.convert import convert_cluster, fill

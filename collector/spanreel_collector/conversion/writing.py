@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Literal
 
 from spanreel.errors import SessionError
-from spanreel.session import read_session, write_session
+from spanreel.session_files import read_session, write_session
 from spanreel_collector.conversion.growth import grow
 from spanreel_collector.conversion.kitaru_jsonl import write_line
 from spanreel_collector.span import Fault

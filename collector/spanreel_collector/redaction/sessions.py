@@ -12,7 +12,8 @@ from spanreel.model import Json
 from spanreel.policy import Policy
 from spanreel.policy_labels import join_labels
 from spanreel.redaction import redact_attributes, redact_json
-from spanreel.session import Session, read_session
+from spanreel.session import Session
+from spanreel.session_files import read_session
 from spanreel_collector import json_text
 from spanreel_collector.sessions.eligibility import judge
 

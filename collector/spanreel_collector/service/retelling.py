@@ -13,7 +13,8 @@ from typing import IO
 
 import zstandard
 
-from spanreel.session import Session, read_session, write_session
+from spanreel.session import Session
+from spanreel.session_files import read_session, write_session
 from spanreel_collector.conversion.account import Tally
 from spanreel_collector.conversion.clusters import Cluster, Part
 from spanreel_collector.conversion.convert import convert_cluster, fill

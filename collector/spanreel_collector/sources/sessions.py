@@ -26,7 +26,8 @@ from spanreel.model import (
     ToolRecord,
     Usage,
 )
-from spanreel.session import INSTRUCTIONS, Attempt, ErrorInfo, ModelCall, Run, Session, ToolCall, read_session
+from spanreel.session import INSTRUCTIONS, Attempt, ErrorInfo, ModelCall, Run, Session, ToolCall
+from spanreel.session_files import read_session
 from spanreel_collector.sources.times import nanoseconds
 from spanreel_collector.span import ENDED, Batch, Fault, Origin, RawSpan
 

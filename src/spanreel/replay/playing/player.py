@@ -19,7 +19,8 @@ from spanreel.replay.playing import answering_models, answering_runs, answering_
 from spanreel.replay.playing.freezing import Frozen
 from spanreel.replay.playing.ledger import Ledger
 from spanreel.replay.playing.play import Play
-from spanreel.session import Run, Session, load_sessions
+from spanreel.session import Run, Session
+from spanreel.session_files import load_sessions
 
 
 class SessionPlayer:

@@ -32,7 +32,7 @@ from spanreel.replay.running.options import Options
 from spanreel.replay.running.preflight import check, find_run
 from spanreel.replay.running.recovered import with_recovered
 from spanreel.replay.running.runner import only_stops
-from spanreel.session import write_session
+from spanreel.session_files import write_session
 
 JOBS: Final = 4
 

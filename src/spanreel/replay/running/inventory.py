@@ -11,7 +11,8 @@ from typing import Final
 from urllib.parse import quote
 
 from spanreel.errors import ReplayRefused, SessionError
-from spanreel.session import Session, load_sessions, split_address
+from spanreel.session import Session
+from spanreel.session_files import load_sessions, split_address
 
 SUMMARY_FILE: Final = "summary.json"
 """The name that no session's report may have."""

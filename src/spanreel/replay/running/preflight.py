@@ -17,7 +17,8 @@ from spanreel.replay.matching.slots import ModelSlot, Slot, ToolSlot
 from spanreel.replay.playing.answering_tools import RUNNING
 from spanreel.replay.running.recovered import ran_unseen
 from spanreel.replay.running.served import fetch, is_served
-from spanreel.session import CANON, Run, Session, load_sessions, read_session, was_made_up
+from spanreel.session import CANON, Run, Session, was_made_up
+from spanreel.session_files import load_sessions, read_session
 
 SHOWN = 5
 """Calls that a sentence names."""

@@ -23,7 +23,8 @@ from spanreel.replay.playing.player import SessionPlayer
 from spanreel.replay.playing.recorded_input import recorded_arguments, recorded_input
 from spanreel.replay.running.preflight import check, doubts, find_run, find_session, idle_policies
 from spanreel.replay.running.recovered import with_recovered
-from spanreel.session import Session, split_address
+from spanreel.session import Session
+from spanreel.session_files import split_address
 from spanreel.settings import (
     REPLAY_SERVE_REDACTED,
 )

@@ -18,7 +18,7 @@ import httpx
 
 from spanreel.errors import ReplayRefused
 from spanreel.fetched import LARGEST, TooLarge, read_body
-from spanreel.session import split_address
+from spanreel.session_files import split_address
 
 TOKEN: Final = "SPANREEL_TOKEN"  # noqa: S105 - the name of a variable
 _TIMEOUT: Final = httpx.Timeout(60.0, connect=10.0)
