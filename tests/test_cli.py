@@ -12,10 +12,10 @@ from opentelemetry.sdk.trace import TracerProvider
 
 from spanreel import __version__, cli
 from spanreel.errors import NotIntercepted, ReplayRefused, SpanreelError
+from spanreel.instrumenting import is_instrumented
 from spanreel.launch import BOOTSTRAP, recorded_environment
 from spanreel.otel import SpanreelInstrumentor
 from spanreel.subcommand import Command
-from spanreel.wrapping import is_instrumented
 
 QUIET = {"SPANREEL_LOG": "off", "OTEL_TRACES_EXPORTER": "none", "OTEL_METRICS_EXPORTER": "none"}
 

@@ -430,7 +430,7 @@ def test_what_an_exporter_raises_is_logged_without_what_it_quotes(caplog: pytest
 def test_settings_that_cannot_be_read_are_named_without_their_credentials(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from spanreel.wrapping import start_recording
+    from spanreel.instrumenting import start_recording
 
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://user:{SECRET}@host:port/")
     start_recording()

@@ -17,13 +17,13 @@ import pytest
 import spanreel
 from replaying import Book, asks, text, told
 from spanreel.errors import NotIntercepted, ReplayFailed, ReplayRefused, ReplayStop
+from spanreel.instrumenting import is_instrumented
 from spanreel.playing import current_player
 from spanreel.replay.judging.report import to_json, to_text, write_json
 from spanreel.replay.judging.verdict import Verdict
 from spanreel.replay.running.runner import replay
 from spanreel.session import Session
 from spanreel.session_files import write_session
-from spanreel.wrapping import is_instrumented
 
 TOOLS: Any = [{"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}}]
 RAN: list[Any] = []

@@ -14,7 +14,7 @@ import pytest
 
 import spanreel
 from recording import recording
-from spanreel import wrapping
+from spanreel import instrumenting, wrapping
 from spanreel.model import Agent
 from spanreel.point import Framework, Kind, Point, RunRequest, RunResult
 from spanreel.testing import ScriptedProvider, text
@@ -166,7 +166,7 @@ def test_targets_that_have_moved_are_one_warning_naming_them_and_the_rest_works(
         warnings = [record.getMessage() for record in caplog.records if record.name == "spanreel"]
         assert len(warnings) == 1
         assert "a-framework has no a_framework:Runner.gone, a_framework:Runner.lost in this release" in warnings[0]
-        assert wrapping.missed_targets() == ["a_framework:Runner.gone", "a_framework:Runner.lost"]
+        assert instrumenting.missed_targets() == ["a_framework:Runner.gone", "a_framework:Runner.lost"]
 
 
 def test_only_the_libraries_named_are_wrapped(library: Any) -> None:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from spanreel.api import run, session, tool
+    from spanreel.instrumenting import flush, instrument, uninstrument
     from spanreel.redacting import RedactingExporter
     from spanreel.replay import replay
     from spanreel.session import Session
     from spanreel.session_files import load_sessions
     from spanreel.settings import read_settings
-    from spanreel.wrapping import flush, instrument, uninstrument
 
 try:
     __version__ = version("spanreel")
@@ -29,9 +29,9 @@ _HOMES = {
     "Session": "spanreel.session",
     "load_sessions": "spanreel.session_files",
     "read_settings": "spanreel.settings",
-    "flush": "spanreel.wrapping",
-    "instrument": "spanreel.wrapping",
-    "uninstrument": "spanreel.wrapping",
+    "flush": "spanreel.instrumenting",
+    "instrument": "spanreel.instrumenting",
+    "uninstrument": "spanreel.instrumenting",
 }
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
+from spanreel.instrumenting import instrument, is_instrumented, start_recording
 from spanreel.playing import denied
 from spanreel.settings import REPLAY
-from spanreel.wrapping import instrument, is_instrumented, start_recording
 
 
 def start() -> None:

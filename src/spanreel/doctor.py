@@ -13,13 +13,13 @@ from importlib.metadata import PackageNotFoundError, distributions, packages_dis
 from typing import Final
 
 from spanreel.clients import CLIENTS
-from spanreel.export import describe
+from spanreel.exporters import describe
 from spanreel.frameworks import FRAMEWORKS
+from spanreel.instrumenting import instrument, missed_targets, uninstrument, wrapped_targets
 from spanreel.keyring import Keyring
 from spanreel.redaction import policy_of
 from spanreel.settings import read_settings
 from spanreel.slips import find_slips
-from spanreel.wrapping import instrument, missed_targets, uninstrument, wrapped_targets
 
 OUT_OF_REACH: Final = (
     ("requests", "model calls over it"),

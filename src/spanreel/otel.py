@@ -15,13 +15,13 @@ class SpanreelInstrumentor:
 
     def instrument(self, **kwargs: Any) -> None:
         """Wrap everything; of the loader's arguments only ``tracer_provider`` is ours."""
-        from spanreel.wrapping import is_instrumented, start_recording
+        from spanreel.instrumenting import is_instrumented, start_recording
 
         if not is_instrumented() or kwargs.get("tracer_provider") is not None:
             start_recording(kwargs.get("tracer_provider"))
 
     def uninstrument(self, **_: Any) -> None:
         """Take the wraps away again."""
-        from spanreel.wrapping import uninstrument
+        from spanreel.instrumenting import uninstrument
 
         uninstrument()

@@ -18,10 +18,10 @@ from conftest import ROOT
 from contract.scenario import Ability, Scenario, Task
 from contract.trial import Seen, Trial, at_once, cancelled, opened_and_dropped, read
 from spanreel import testing
+from spanreel.instrumenting import wrapped_targets
 from spanreel.model import Status
 from spanreel.replay.judging.verdict import Verdict
 from spanreel.session import Run, Session
-from spanreel.wrapping import wrapped_targets
 
 STREAMS = (Ability.STREAM, Ability.ASYNC_STREAM)
 

@@ -13,11 +13,12 @@ from typing import Final
 from spanreel import draws, playing
 from spanreel.errors import NotIntercepted
 from spanreel.frameworks import FRAMEWORKS
+from spanreel.instrumenting import instrument, is_instrumented, uninstrument
 from spanreel.launch import recorded_environment
 from spanreel.player import Player
 from spanreel.replay.guarding import children, gate, guard
 from spanreel.settings import REPLAY_GUARD
-from spanreel.wrapping import instrument, is_instrumented, not_intercepted, uninstrument
+from spanreel.wrapping import not_intercepted
 
 PLACEHOLDER: Final = "spanreel-replay-placeholder"
 KEYS: Final = (
