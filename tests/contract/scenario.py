@@ -67,8 +67,8 @@ class Scenario:
     final answer and give its text.
 
     ``tool_result(recorded)`` gives a tool's own return value out of the recorded one, where the framework wraps it.
-    ``targets`` are some of the points of the framework, as `instrumenting.wrapped_targets` names them. ``named`` is whether
-    its agents have names.
+    ``targets`` are some of the points of the framework, as `wrapped_targets` names them. ``named`` is whether its
+    agents have names.
     """
 
     name: str
