@@ -1,30 +1,26 @@
-"""An agent written by hand: `run` and `tool` as decorators and as context managers; `session` beside them."""
+"""An agent written by hand: `run` and `tool`, as decorators and as context managers; `session` beside them.
+
+What is read of a decorated function is `decorating`'s.
+"""
 
 from __future__ import annotations
 
-import functools
-import inspect
 import sys
 from collections.abc import Callable, Mapping
 from contextvars import Token
-from importlib import import_module
-from operator import attrgetter
 from typing import Any, TypeVar, cast, overload
 
-import wrapt
 from opentelemetry import context as otel
 
-from spanreel import driving
-from spanreel.arguments import defaults_of
 from spanreel.conversation import session
-from spanreel.model import Agent, Message, ToolKind
+from spanreel.decorating import decorated, run_point, said, tool_point
+from spanreel.model import Agent, Message
 from spanreel.passage import Passage, open_passage
 from spanreel.playing import current_player
 from spanreel.point import Kind, Point, RunRequest, RunResult, ToolRequest, ToolResult
-from spanreel.rebuilding import code_of, rebuild_arguments
-from spanreel.shapes import names_of, reshaped, result_again, shape_of
+from spanreel.shapes import reshaped, shape_of
 
-__all__ = ["run", "said", "session", "tool"]
+__all__ = ["run", "session", "tool"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -100,7 +96,7 @@ class RunBlock:
 
     def __call__(self, function: Function) -> Function:
         """Decorate a function."""
-        return cast(Function, _decorated(function, _run_point(function, self.agent)))
+        return cast(Function, decorated(function, run_point(function, self.agent)))
 
     def __enter__(self) -> RunBlock:
         """Start the run; what `input` and `output` are set to inside is recorded."""
@@ -161,7 +157,7 @@ class ToolBlock:
 
     def __call__(self, function: Function) -> Function:
         """Decorate a function."""
-        return cast(Function, _decorated(function, _tool_point(function, self)))
+        return cast(Function, decorated(function, tool_point(function, self._request({}))))
 
     def __enter__(self) -> ToolBlock:
         """The call starts; ``served`` and ``result`` are set where a replay answers."""
@@ -173,14 +169,7 @@ class ToolBlock:
             raise TypeError(
                 "spanreel.tool() as a context manager needs a name: spanreel.tool('search', arguments={...})"
             )
-        request = ToolRequest(
-            self.name,
-            self.arguments,
-            self.call_id,
-            description=self.description,
-            side_effect=self.side_effect,
-            pure=self.pure,
-        )
+        request = self._request(self.arguments)
         point = Point(
             "spanreel.api:tool",
             Kind.TOOL,
@@ -196,6 +185,16 @@ class ToolBlock:
         self._result = passage.served if passage is not None and self.served else None
         return self
 
+    def _request(self, arguments: Mapping[str, Any]) -> ToolRequest:
+        return ToolRequest(
+            self.name or "",
+            arguments,
+            self.call_id,
+            description=self.description,
+            side_effect=self.side_effect,
+            pure=self.pure,
+        )
+
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         _exit(self._passages, error, self._result)
 
@@ -204,134 +203,6 @@ class ToolBlock:
 
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self.__exit__(kind, error, trace)
-
-
-def said(role: str, value: Any) -> tuple[Message, ...]:
-    """A value as one text message; none where it is no text."""
-    return ({"role": role, "parts": [{"type": "text", "content": value}]},) if isinstance(value, str) else ()
-
-
-# -- points of decorated functions -----------------------------------------------------------------------------------
-
-
-_GIVEN: Any = object()
-
-
-def _run_point(function: Callable[..., Any], agent: Agent) -> Point:
-    named = agent if agent.name else Agent(_name_of(function), agent.id, agent.version)
-    defaults = defaults_of(function)
-
-    def read(_instance: Any, arguments: Mapping[str, Any]) -> RunRequest:
-        shown = _without_self(arguments)
-        texts = [value for value in shown.values() if isinstance(value, str)]
-        return RunRequest(
-            agent=named,
-            input=said("user", texts[0]) if texts else (),
-            arguments=shown,
-            callable=_target_of(function),
-            defaults=tuple(name for name, value in shown.items() if value is defaults.get(name, _GIVEN)),
-        )
-
-    def rewrite(arguments: Mapping[str, Any], recorded: Mapping[str, Any]) -> Mapping[str, Any]:
-        return rebuild_arguments(function, arguments, recorded)
-
-    return Point(
-        _target_of(function),
-        Kind.RUN,
-        read,
-        lambda result: RunResult(output=said("assistant", _joined(result)), value=result),
-        rewrite=rewrite,
-    )
-
-
-def _tool_point(function: Callable[..., Any], made: ToolBlock) -> Point:
-    name = made.name or _name_of(function)
-    description = made.description or inspect.getdoc(function)
-
-    def read(_instance: Any, arguments: Mapping[str, Any]) -> ToolRequest:
-        return ToolRequest(
-            name,
-            _without_self(arguments),
-            made.call_id,
-            kind=ToolKind.FUNCTION,
-            description=description,
-            side_effect=made.side_effect,
-            pure=made.pure,
-        )
-
-    return Point(
-        _target_of(function),
-        Kind.TOOL,
-        read,
-        lambda result: ToolResult(result, type=shape_of(result, names_of(function))),
-        rebuild=lambda recorded, _arguments: result_again(recorded.value, recorded.type, function),
-        mutable=True,
-        shared=_instance_of,
-    )
-
-
-def _instance_of(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What a method shares with its agent."""
-    instance = arguments.get("self")
-    return {} if instance is None else {"self": instance}
-
-
-def _name_of(function: Any) -> str:
-    """A callable's name; of an object that is called, its class's."""
-    return str(getattr(code_of(function), "__name__", "")) if _has_name(function) else type(function).__name__
-
-
-def _target_of(function: Any) -> str:
-    code = code_of(function)
-    return f"{code.__module__}:{code.__qualname__}"
-
-
-def _has_name(function: Any) -> bool:
-    return hasattr(function, "__name__") or isinstance(function, functools.partial)
-
-
-def _without_self(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in arguments.items() if name not in ("self", "cls")}
-
-
-def _joined(result: Any) -> Any:
-    """A streamed run's text in one; any other result as it is."""
-    if isinstance(result, list) and result and all(isinstance(item, str) for item in result):
-        return "".join(result)
-    return result
-
-
-class _DecoratedMethod(wrapt.BoundFunctionWrapper):  # type: ignore[type-arg]  # generic to type checkers only
-    """A decorated method; pickled by the instance or class and its name, as methods are, a static one by its name."""
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        owner, function = getattr(self.__wrapped__, "__self__", None), self.__wrapped__
-        if owner is not None:
-            return getattr, (owner, function.__name__)
-        return _find_by_name, (function.__module__, function.__qualname__)
-
-
-class _Decorated(wrapt.FunctionWrapper):  # type: ignore[type-arg]  # generic to type checkers only
-    """A decorated function; copied as itself and pickled by its name, as functions are, for process pools."""
-
-    __bound_function_wrapper__ = _DecoratedMethod
-
-    def __copy__(self) -> Any:
-        return self
-
-    def __deepcopy__(self, memo: Any) -> Any:
-        return self
-
-    def __reduce_ex__(self, protocol: Any) -> str:
-        return str(self.__wrapped__.__qualname__)
-
-
-def _find_by_name(module: str, qualname: str) -> Any:
-    return attrgetter(qualname)(import_module(module))
-
-
-def _decorated(function: Any, point: Point) -> Any:
-    return _Decorated(function, driving.wrapper_of(point, function))
 
 
 # -- context managers ------------------------------------------------------------------------------------------------

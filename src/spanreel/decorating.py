@@ -1,0 +1,145 @@
+"""Functions that `run` and `tool` decorate: the points that they are, and the wraps around them."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from operator import attrgetter
+from typing import Any
+
+import wrapt
+
+from spanreel import driving
+from spanreel.arguments import defaults_of
+from spanreel.model import Agent, Message
+from spanreel.point import Kind, Point, RunRequest, RunResult, ToolRequest, ToolResult
+from spanreel.rebuilding import code_of, rebuild_arguments
+from spanreel.shapes import names_of, result_again, shape_of
+
+_GIVEN: Any = object()
+
+
+def decorated(function: Any, point: Point) -> Any:
+    """The function, each call of which goes through the point's crossing."""
+    return _Decorated(function, driving.wrapper_of(point, function))
+
+
+def run_point(function: Callable[..., Any], agent: Agent) -> Point:
+    """What a call of the function says of a run; its name is the agent's where the agent has none."""
+    named = agent if agent.name else Agent(_name_of(function), agent.id, agent.version)
+    defaults = defaults_of(function)
+
+    def read(_instance: Any, arguments: Mapping[str, Any]) -> RunRequest:
+        shown = _without_self(arguments)
+        texts = [value for value in shown.values() if isinstance(value, str)]
+        return RunRequest(
+            agent=named,
+            input=said("user", texts[0]) if texts else (),
+            arguments=shown,
+            callable=_target_of(function),
+            defaults=tuple(name for name, value in shown.items() if value is defaults.get(name, _GIVEN)),
+        )
+
+    def rewrite(arguments: Mapping[str, Any], recorded: Mapping[str, Any]) -> Mapping[str, Any]:
+        return rebuild_arguments(function, arguments, recorded)
+
+    return Point(
+        _target_of(function),
+        Kind.RUN,
+        read,
+        lambda result: RunResult(output=said("assistant", _joined(result)), value=result),
+        rewrite=rewrite,
+    )
+
+
+def tool_point(function: Callable[..., Any], known: ToolRequest) -> Point:
+    """What a call of the function says of a tool call, beside what is known from where it was decorated."""
+    name = known.name or _name_of(function)
+    description = known.description or inspect.getdoc(function)
+
+    def read(_instance: Any, arguments: Mapping[str, Any]) -> ToolRequest:
+        return ToolRequest(
+            name,
+            _without_self(arguments),
+            known.call_id,
+            description=description,
+            side_effect=known.side_effect,
+            pure=known.pure,
+        )
+
+    return Point(
+        _target_of(function),
+        Kind.TOOL,
+        read,
+        lambda result: ToolResult(result, type=shape_of(result, names_of(function))),
+        rebuild=lambda recorded, _arguments: result_again(recorded.value, recorded.type, function),
+        mutable=True,
+        shared=_instance_of,
+    )
+
+
+def said(role: str, value: Any) -> tuple[Message, ...]:
+    """A value as one text message; none where it is no text."""
+    return ({"role": role, "parts": [{"type": "text", "content": value}]},) if isinstance(value, str) else ()
+
+
+def _instance_of(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a method shares with its agent."""
+    instance = arguments.get("self")
+    return {} if instance is None else {"self": instance}
+
+
+def _name_of(function: Any) -> str:
+    """A callable's name; of an object that is called, its class's."""
+    return str(getattr(code_of(function), "__name__", "")) if _has_name(function) else type(function).__name__
+
+
+def _target_of(function: Any) -> str:
+    code = code_of(function)
+    return f"{code.__module__}:{code.__qualname__}"
+
+
+def _has_name(function: Any) -> bool:
+    return hasattr(function, "__name__") or isinstance(function, functools.partial)
+
+
+def _without_self(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in arguments.items() if name not in ("self", "cls")}
+
+
+def _joined(result: Any) -> Any:
+    """A streamed run's text in one; any other result as it is."""
+    if isinstance(result, list) and result and all(isinstance(item, str) for item in result):
+        return "".join(result)
+    return result
+
+
+class _DecoratedMethod(wrapt.BoundFunctionWrapper):  # type: ignore[type-arg]  # generic to type checkers only
+    """A decorated method; pickled by the instance or class and its name, as methods are, a static one by its name."""
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        owner, function = getattr(self.__wrapped__, "__self__", None), self.__wrapped__
+        if owner is not None:
+            return getattr, (owner, function.__name__)
+        return _find_by_name, (function.__module__, function.__qualname__)
+
+
+class _Decorated(wrapt.FunctionWrapper):  # type: ignore[type-arg]  # generic to type checkers only
+    """A decorated function; copied as itself and pickled by its name, as functions are, for process pools."""
+
+    __bound_function_wrapper__ = _DecoratedMethod
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
+
+    def __reduce_ex__(self, protocol: Any) -> str:
+        return str(self.__wrapped__.__qualname__)
+
+
+def _find_by_name(module: str, qualname: str) -> Any:
+    return attrgetter(qualname)(import_module(module))
