@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from spanreel_collector.conversion.remembering import Remembered
 from spanreel_collector.receiver.intake import Intake, Request, take
 from spanreel_collector.service.derivation import Derivation
 from spanreel_collector.service.retelling import retell
@@ -23,8 +24,10 @@ def open_at(folder: Path) -> Store:
 
 
 def deriving(store: Store, published: list[tuple[str, str, int]] | None = None) -> Derivation:
+    """Makes sessions as the service does, with what is remembered of those made before."""
     told = [] if published is None else published
-    return Derivation(store, retell, lambda *event: told.append(event), quiet_seconds=0)
+    remembered = Remembered()
+    return Derivation(store, lambda job: retell(job, remembered), lambda *event: told.append(event), quiet_seconds=0)
 
 
 def requests_of(paths: Iterable[Path]) -> Iterator[dict[str, Any]]:

@@ -120,6 +120,28 @@ def test_the_traces_of_a_conversation_are_one_session_whenever_they_come(tmp_pat
     assert len(store.traces_of(TENANT, summary.id)) == 4
 
 
+def test_a_conversation_that_goes_on_is_made_once_with_what_it_had(tmp_path: Path) -> None:
+    store = open_at(tmp_path)
+    jobs: list[tuple[bool, int]] = []
+
+    def counted(job: Job) -> Told:
+        told = retell(job)
+        jobs.append((job.survey, sum(len(group.traces) for group in told.groups)))
+        return told
+
+    derivation = Derivation(store, counted, lambda *_: None, 0)
+    for number in (1, 2, 3):
+        talk = {"gen_ai.conversation.id": "talk"}
+        send(store, request(chat(number, f"{number}?", trace_of(number), **talk), scope=GENAI))
+        settle(derivation)
+    late = chat(4, "late", trace_of(1), **{"gen_ai.conversation.id": "talk"})
+    send(store, request(late, scope=GENAI))
+    settle(derivation)
+    # Of a new trace it is asked what it belongs to; of one that is known, that is known.
+    assert jobs == [(True, 1), (False, 1), (True, 1), (False, 2), (True, 1), (False, 3), (False, 3)]
+    assert (only(store).revision, only(store).model_calls) == (4, 4)
+
+
 def test_a_span_that_joins_two_sessions_leaves_one(tmp_path: Path) -> None:
     store = open_at(tmp_path)
     derivation = deriving(store)
@@ -314,7 +336,7 @@ def test_two_conversations_of_one_user_are_not_read_together(tmp_path: Path) -> 
 
     send(store, request(chat(3, "3?", trace_of(3), **{"user.id": "ann"}), scope=GENAI))
     settle(Derivation(store, counted, lambda *_: None, 0))
-    assert read == [1]
+    assert read == [1, 1]  # what may join it to others, and then itself
 
 
 def test_a_session_goes_with_its_replays(tmp_path: Path) -> None:

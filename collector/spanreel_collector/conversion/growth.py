@@ -33,6 +33,15 @@ def says_the_same(new: Session, known: Session) -> bool:
     return _said(new) == _said(known)
 
 
+def as_many(new: Session, known: dict[str, Any]) -> bool:
+    """Whether a document has as many runs, turns and calls of tools as the JSON of a known one: else it says more."""
+    before = [run.get("turns", ()) for run in known.get("runs", ())]
+    now = [run.turns for run in new.runs]
+    return [[len(turn.tool_calls) for turn in turns] for turns in now] == [
+        [len(turn.get("tool_calls", ())) for turn in turns] for turns in before
+    ]
+
+
 def _adopt(grown: Session, known: Session) -> None:
     """Take from the known document what the grown one lacks."""
     own = {(run.trace_id, run.id): number for number, run in enumerate(grown.runs)}

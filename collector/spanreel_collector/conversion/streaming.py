@@ -18,6 +18,7 @@ from spanreel_collector.conversion.convert import convert_cluster, fill
 from spanreel_collector.conversion.packing import Packed, pack
 from spanreel_collector.conversion.parallel import Crew, chunks, crew
 from spanreel_collector.conversion.progress import Progress
+from spanreel_collector.conversion.reading import Reading
 from spanreel_collector.conversion.segments import read_segment
 from spanreel_collector.conversion.spool import Spool
 from spanreel_collector.sources.files import Piece, read_piece
@@ -44,7 +45,7 @@ class Settings:
 
 def convert_pieces(spool: Spool, pieces: Iterable[Piece], settings: Settings, progress: Progress) -> Tally:
     """Convert pieces, until the spool holds their documents; returns what else there is to say."""
-    with crew(settings.jobs, _begin) as workers, _fewer_collections():
+    with crew(settings.jobs, seldom_collect) as workers, _fewer_collections():
         packed = (one for several in workers.map(_pack, chunks(pieces, _size, _HANDFUL)) for one in several)
         return fill(spool, packed, partial(_make, spool, workers, settings, progress), _tally(settings))
 
@@ -81,7 +82,10 @@ def _convert(path: str, settings: Settings, clusters: list[Cluster]) -> list[Par
     with Path(path).open("rb", buffering=0) as file:
         read = partial(read_segment, file)
         write = partial(_text, settings.indent)
-        return [convert_cluster(cluster, read, _tally(settings), write, settings.namespace)[0] for cluster in clusters]
+        return [
+            convert_cluster(cluster, Reading(read), _tally(settings), write, settings.namespace)[0]
+            for cluster in clusters
+        ]
 
 
 def _tally(settings: Settings) -> Tally:
@@ -96,7 +100,7 @@ def _text(indent: int | None, session: Session) -> bytes:
 def _fewer_collections() -> Iterator[None]:
     """Much is made here that lives a little and holds no circles: looking for those often costs a quarter of it."""
     known = gc.get_threshold()
-    _begin()
+    seldom_collect()
     try:
         yield
     finally:
@@ -104,6 +108,7 @@ def _fewer_collections() -> Iterator[None]:
         gc.set_threshold(*known)
 
 
-def _begin() -> None:
+def seldom_collect() -> None:
+    """Set this process up for it, until it ends."""
     gc.freeze()
     gc.set_threshold(_COLLECT_AFTER)

@@ -9,7 +9,7 @@ import logging
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -196,8 +196,9 @@ class Derivation:
                 self.progress.seconds += time.monotonic() - began
 
     def _derive(self, tenant: str, marks: dict[bytes, int]) -> None:
-        names: dict[bytes, frozenset[str]] = {}
-        wanted = self._awake(tenant, marks, self._known(tenant, marks), names)
+        surveyed = self._surveyed(tenant, marks)
+        names = {trace: found for group in surveyed for trace, found in group.names.items()}
+        wanted = self._awake(tenant, marks, self._known(tenant, surveyed), names)
         alone = len(marks) == 1
         for _ in range(_ROUNDS):
             if not wanted:
@@ -227,10 +228,22 @@ class Derivation:
             marks = {trace: mark for trace, mark in marks.items() if trace in wanted}
         raise Unmade(f"more traces kept joining it, or others saved it, {_ROUNDS} times in a row")
 
-    def _known(self, tenant: str, marks: Iterable[bytes]) -> Iterator[frozenset[bytes]]:
+    def _surveyed(self, tenant: str, marks: Mapping[bytes, int]) -> list[Group]:
+        """These traces, each with what joins it to others: found out with their sessions, those are made twice."""
+        nothing = [_nothing({trace}) for trace in marks]
+        # What is made again was read before, and so was a single one that has names.
+        if self._read_again is not None or (len(marks) == 1 and self.store.names(tenant, frozenset(marks))):
+            return nothing
+        _, told = self._read(tenant, frozenset(marks), alone=len(marks) == 1, survey=True)
+        read = frozenset().union(*(group.traces for group in told.groups))
+        return [*told.groups, *(group for group in nothing if not group.traces & read)]
+
+    def _known(self, tenant: str, groups: Sequence[Group]) -> Iterator[frozenset[bytes]]:
         """What is known to belong to each; together where nothing rests, which costs less."""
-        traces = [frozenset({trace}) for trace in marks] if self._resting else [frozenset(marks)]
-        return (related(self.store, tenant, some, self.store.names(tenant, some)) for some in traces)
+        for some in [[group] for group in groups] if self._resting else [groups]:
+            traces = frozenset().union(*(group.traces for group in some))
+            names = self.store.names(tenant, traces).union(*(found for one in some for found in one.names.values()))
+            yield related(self.store, tenant, traces.union(*(group.linked for group in some)), names)
 
     def _awake(
         self,
@@ -248,12 +261,14 @@ class Derivation:
         for traces in together:
             if traces & self._resting.too_large:
                 for trace in sorted(traces & marks.keys()):
-                    self._give_up(tenant, {trace: marks[trace]}, why, names.get(trace))
+                    self._give_up(tenant, {trace: marks[trace]}, why, names.get(trace, frozenset()))
             elif not self._resting.rests(traces):
                 awake |= traces
         return frozenset(awake)
 
-    def _read(self, tenant: str, wanted: frozenset[bytes], *, alone: bool) -> tuple[dict[bytes, int], Told]:
+    def _read(
+        self, tenant: str, wanted: frozenset[bytes], *, alone: bool, survey: bool = False
+    ) -> tuple[dict[bytes, int], Told]:
         """What these traces become, and up to which mark each was read."""
         marks: dict[bytes, int] = {}
         size = 0
@@ -266,8 +281,8 @@ class Derivation:
                     size += segment.size
                     if size > (self.most_bytes if alone else min(_HANDFUL, self.most_bytes)):
                         raise _TooMuch
-            heads = self.store.heads(tenant, self.store.sessions_of(tenant, wanted))
-            return marks, self.make(Job(str(path), heads, time.time_ns()))
+            heads = {} if survey else self.store.heads(tenant, self.store.sessions_of(tenant, wanted))
+            return marks, self.make(Job(str(path), heads, time.time_ns(), survey))
 
     def _save(self, tenant: str, groups: list[Group], marks: Mapping[bytes, int]) -> bool:
         """Save groups, and say so; False where others saved something of them meanwhile."""
@@ -295,14 +310,14 @@ class Derivation:
             self.publish(tenant, one.summary.id, one.summary.revision)
         return True
 
-    def _give_up(self, tenant: str, marks: Mapping[bytes, int], why: str, named: frozenset[str] | None = None) -> None:
+    def _give_up(self, tenant: str, marks: Mapping[bytes, int], why: str, named: frozenset[str] = frozenset()) -> None:
         """Note a trace that cannot be read; it is tried again when more of it comes, or by another release."""
         (trace,) = marks
         _log.warning("no session can be made of trace %s: %s", trace.hex(), why)
         with self._saving:
             self.progress.failed += 1
             self._noting.note(tenant, [Fault(f"trace {trace.hex()}", f"no session can be made of it: {why}")])
-            names = {trace: self.store.names(tenant, frozenset(marks)) if named is None else named}
+            names = {trace: self.store.names(tenant, frozenset(marks)) | named}
             known = self.store.sessions_of(tenant, frozenset(marks))
             self.store.save(Derived(tenant, dict(marks), names, (), known, self.reader))
 

@@ -6,20 +6,24 @@ Knows no store, so that it can run in a process of its own (`workshop`).
 from __future__ import annotations
 
 import struct
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
 import zstandard
+from pydantic_core import from_json
 
 from spanreel.session import Session
 from spanreel.session_files import read_session, write_session
 from spanreel_collector.conversion.account import Tally
 from spanreel_collector.conversion.clusters import Cluster, Part
 from spanreel_collector.conversion.convert import convert_cluster, fill
-from spanreel_collector.conversion.growth import says_the_same
+from spanreel_collector.conversion.growth import as_many, says_the_same
 from spanreel_collector.conversion.packing import Packed, pack
+from spanreel_collector.conversion.reading import Reading
+from spanreel_collector.conversion.remembering import Remembered
 from spanreel_collector.conversion.spool import Spool
 from spanreel_collector.conversion.unions import Unions
 from spanreel_collector.otlp.protobuf_form import read_message
@@ -46,11 +50,15 @@ _SIGNALS: dict[bytes, Signal] = {b"t": "traces", b"l": "logs"}
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A file of segments; the last revision of each session that is known of their traces; the moment that it is."""
+    """A file of segments; the last revision of each session that is known of their traces; the moment that it is.
+
+    ``survey`` asks for no sessions, but only for what may join the traces to others.
+    """
 
     path: str
     heads: Mapping[str, tuple[int, bytes]]
     now: int
+    survey: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +96,13 @@ def write_segment(file: IO[bytes], segment: Segment) -> None:
     file.write(segment.body)
 
 
-def _read_segments(path: str) -> Iterator[tuple[bytes, Batch]]:
+def _read_segments(path: str, remembered: Remembered) -> Iterator[tuple[bytes, Packed]]:
     decompressor = zstandard.ZstdDecompressor()
     with Path(path).open("rb") as file:
         while header := file.read(_HEADER.size):
             trace, signal, size, length = _HEADER.unpack(header)
-            yield trace, _read(decompressor, file.read(length), (trace, _SIGNALS[signal], size))
+            body, about = file.read(length), (trace, _SIGNALS[signal], size)
+            yield trace, remembered.packed(header, body, lambda: pack(_read(decompressor, body, about)))  # noqa: B023
 
 
 def _read(decompressor: zstandard.ZstdDecompressor, body: bytes, about: tuple[bytes, Signal, int]) -> Batch:
@@ -109,18 +118,21 @@ def _read(decompressor: zstandard.ZstdDecompressor, body: bytes, about: tuple[by
 # -- sessions --------------------------------------------------------------------------------------------------------
 
 
-def retell(job: Job) -> Told:
-    """Read a job's segments and make their sessions."""
-    book = _Book(job)
+def retell(job: Job, remembered: Remembered | None = None) -> Told:
+    """Read a job's segments and make their sessions. What is remembered of other jobs is not read again."""
+    book, remembered = _Book(job), remembered or Remembered(0)
+    packed = (book.noted(trace, one) for trace, one in _read_segments(job.path, remembered))
+    if job.survey:
+        deque(packed, maxlen=0)
+        return Told(tuple(book.surveyed()))
     with Spool(beside=True) as spool:
 
         def make(clusters: Iterable[Cluster]) -> Iterator[Part]:
             for cluster in clusters:
-                part, finished = convert_cluster(cluster, spool.read, Tally(most=MOST_FAULTS))
+                part, finished = convert_cluster(cluster, Reading(spool.read, remembered), Tally(most=MOST_FAULTS))
                 book.add(cluster, part, [one.session for one in finished])
                 yield part
 
-        packed = (book.noted(trace, pack(batch)) for trace, batch in _read_segments(job.path))
         tally = fill(spool, packed, make, Tally(most=MOST_FAULTS))
         groups = tuple(book.groups(identity for identity, _ in spool.documents()))
         return Told(groups, (*tally.faults, *book.faults))
@@ -183,6 +195,11 @@ class _Book:
             self._merged |= {name: self._merged[chief] for name, chief in self.one.pairs()}
         return self._merged.get(trace.encode(), set())
 
+    def surveyed(self) -> Iterator[Group]:
+        """What may join each trace to others, as far as its spans say it one by one."""
+        for trace, names in self.names.items():
+            yield Group({trace: frozenset(names)}, frozenset(self.linked.get(trace, ())), (), frozenset())
+
     def groups(self, written: Iterable[str]) -> Iterator[Group]:
         """What there is of each group, of these sessions."""
         chiefs = dict(self.together.pairs())
@@ -217,7 +234,9 @@ def _settled(session: Session, traces: frozenset[bytes], job: Job) -> Made | Non
     head = job.heads.get(session.id)
     if head is not None:
         session.revision, known = head
-        if _written(session) == known or says_the_same(session, read_session(known)):
+        document = from_json(known)
+        # Most of what is made again has grown, which is seen before all of it is compared.
+        if as_many(session, document) and says_the_same(session, read_session(document)):
             return None
         session.revision += 1
     # A store indexes each word once. They are found here, and not where whoever commits waits for it.

@@ -13,6 +13,8 @@ import threading
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 
+from spanreel_collector.conversion.remembering import Remembered
+from spanreel_collector.conversion.streaming import seldom_collect
 from spanreel_collector.service.retelling import Job, Told, retell
 
 _START = 120.0
@@ -192,10 +194,12 @@ def main(handle: int) -> None:
     """Do jobs until the other side is gone, which ends this too."""
     # Who sends spans and who reads go first.
     os.nice(_NICE)
+    seldom_collect()
     # The service is told to stop, and says when this is to end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     line = Connection(handle)
+    remembered = Remembered()
     line.send(_READY)
     while True:
         try:
@@ -204,7 +208,7 @@ def main(handle: int) -> None:
             return
         told: Told | str
         try:
-            told = retell(job)
+            told = retell(job, remembered)
         except Exception as error:  # noqa: BLE001 - what strangers wrote may fail anywhere: a job costs only itself
             told = f"{type(error).__name__}: {error}"
         try:
