@@ -9,7 +9,8 @@ from typing import Any
 from spanreel import conventions as names
 from spanreel import wire
 from spanreel.conventions import SCOPE
-from spanreel.model import Answer, ModelRecord, Operation, Record, Request, Usage
+from spanreel.model import Answer, Operation, Request, Usage
+from spanreel.records import ModelRecord, Record
 from spanreel.session import Run, Session
 from spanreel_collector.conversion.convert import Conversion, convert
 from spanreel_collector.otlp import read_request

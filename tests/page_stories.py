@@ -6,21 +6,8 @@ from typing import Any
 
 from otlp_lines import Span, asks, called, ours, request, said, span_id, told
 from spanreel import conventions as names
-from spanreel.model import (
-    Agent,
-    Answer,
-    Error,
-    ErrorCategory,
-    Fidelity,
-    ModelRecord,
-    Operation,
-    Request,
-    RunRecord,
-    Status,
-    ToolKind,
-    ToolRecord,
-    Usage,
-)
+from spanreel.model import Agent, Answer, Error, ErrorCategory, Fidelity, Operation, Request, Status, ToolKind, Usage
+from spanreel.records import ModelRecord, RunRecord, ToolRecord
 
 TRIP = "f1" * 16
 RETURN = "f2" * 16

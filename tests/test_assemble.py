@@ -31,16 +31,8 @@ from otlp_lines import (
     tool,
 )
 from spanreel import conventions as names
-from spanreel.model import (
-    Agent,
-    Fidelity,
-    ModelRecord,
-    RunRecord,
-    Status,
-    ToolKind,
-    ToolRecord,
-    TurnRecord,
-)
+from spanreel.model import Agent, Fidelity, Status, ToolKind
+from spanreel.records import ModelRecord, RunRecord, ToolRecord, TurnRecord
 from spanreel.session import Run, Session
 from spanreel.session_files import read_session, write_session
 from spanreel_collector.conversion.convert import convert_files

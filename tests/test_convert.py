@@ -32,7 +32,8 @@ from otlp_lines import (
 )
 from spanreel import conventions as names
 from spanreel.errors import SessionError
-from spanreel.model import Agent, Answer, Error, ErrorCategory, RunRecord, ToolKind, ToolRecord, TurnRecord
+from spanreel.model import Agent, Answer, Error, ErrorCategory, ToolKind
+from spanreel.records import RunRecord, ToolRecord, TurnRecord
 from spanreel.session_files import load_sessions, read_session, write_session
 from spanreel_collector.commands.convert import CONVERT
 from spanreel_collector.conversion.convert import convert_files

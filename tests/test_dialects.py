@@ -31,7 +31,8 @@ from otlp_lines import (
     tool,
 )
 from spanreel import conventions as names
-from spanreel.model import Fidelity, ModelRecord, RunRecord, Status, ToolKind, ToolRecord
+from spanreel.model import Fidelity, Status, ToolKind
+from spanreel.records import ModelRecord, RunRecord, ToolRecord
 from spanreel.session import ModelCall, Session
 from spanreel_collector import dialects
 from spanreel_collector.conversion.convert import convert_files

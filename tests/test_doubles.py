@@ -26,7 +26,8 @@ from otlp_lines import (
     tool,
 )
 from spanreel import conventions as names
-from spanreel.model import Status, TurnRecord
+from spanreel.model import Status
+from spanreel.records import TurnRecord
 from spanreel.session import Session
 
 HI = [said("user", "Weather?")]

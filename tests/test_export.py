@@ -33,8 +33,9 @@ from receivers import FOUR_MIB, Received, grpc_receiver, http_receiver
 from spanreel import conventions as names
 from spanreel import wire
 from spanreel.export import Pipeline, describe
-from spanreel.model import ModelRecord, Operation, Request, ToolRecord
+from spanreel.model import Operation, Request
 from spanreel.otlp_file import FileExporter, export_request
+from spanreel.records import ModelRecord, ToolRecord
 from spanreel.redaction import DEFAULT, header
 from spanreel.settings import Capture, Flush, Settings, read_settings
 from spanreel.spans import OwnSpan, OwnTracer

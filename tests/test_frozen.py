@@ -5,7 +5,8 @@ from __future__ import annotations
 import pickle
 from dataclasses import replace
 
-from spanreel.model import Agent, Fidelity, Status, ToolRecord, Usage
+from spanreel.model import Agent, Fidelity, Status, Usage
+from spanreel.records import ToolRecord
 
 
 def test_records_of_equal_fields_are_equal_and_hash_alike() -> None:

@@ -8,17 +8,8 @@ from typing import Any
 import pytest
 
 from otlp_lines import asks, called, said, told
-from spanreel.model import (
-    Answer,
-    Error,
-    ErrorCategory,
-    Fidelity,
-    ModelRecord,
-    Operation,
-    Request,
-    RunRecord,
-    ToolRecord,
-)
+from spanreel.model import Answer, Error, ErrorCategory, Fidelity, Operation, Request
+from spanreel.records import ModelRecord, RunRecord, ToolRecord
 from spanreel_collector.repair.histories import chain_deltas
 from spanreel_collector.span import Origin, RawSpan
 from spanreel_collector.trace import Placed, Trace

@@ -10,7 +10,8 @@ import pytest
 
 from spanreel.loss_markers import find_loss, glance, note_losses
 from spanreel.memory import known
-from spanreel.model import Answer, Fidelity, ModelRecord, Operation, Request, RunRecord, ToolRecord, TurnRecord
+from spanreel.model import Answer, Fidelity, Operation, Request
+from spanreel.records import ModelRecord, RunRecord, ToolRecord, TurnRecord
 
 TRUNCATED = [
     "<truncated>",

@@ -28,20 +28,8 @@ from otlp_lines import (
     tool,
 )
 from spanreel import conventions as names
-from spanreel.model import (
-    Agent,
-    Answer,
-    Error,
-    ErrorCategory,
-    Fidelity,
-    Operation,
-    Request,
-    RunRecord,
-    Status,
-    ToolRecord,
-    TurnRecord,
-    Usage,
-)
+from spanreel.model import Agent, Answer, Error, ErrorCategory, Fidelity, Operation, Request, Status, Usage
+from spanreel.records import RunRecord, ToolRecord, TurnRecord
 from spanreel.session import Run
 from spanreel_collector.conversion.convert import convert_files
 

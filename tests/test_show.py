@@ -11,19 +11,8 @@ import pytest
 
 from otlp_lines import GENAI, asks, called, chat, line, model, ours, said, session, span_id, tool
 from spanreel import conventions as names
-from spanreel.model import (
-    Answer,
-    Error,
-    ErrorCategory,
-    Fidelity,
-    Operation,
-    Request,
-    RunRecord,
-    Status,
-    ToolKind,
-    ToolRecord,
-    Usage,
-)
+from spanreel.model import Answer, Error, ErrorCategory, Fidelity, Operation, Request, Status, ToolKind, Usage
+from spanreel.records import RunRecord, ToolRecord
 from spanreel.session_files import load_sessions, read_session, write_session
 from spanreel_collector.commands.show import SHOW
 from spanreel_collector.show.session import Look, show_session

@@ -23,7 +23,8 @@ from spanreel import conventions as names
 from spanreel import wire
 from spanreel.digest import make_key
 from spanreel.keyring import OneKey
-from spanreel.model import Fidelity, ToolRecord
+from spanreel.model import Fidelity
+from spanreel.records import ToolRecord
 from spanreel.redaction import make_policy
 from spanreel.settings import Settings
 from spanreel.spans import OwnSpan

@@ -12,23 +12,8 @@ from hypothesis import strategies as st
 from spanreel import conventions as names
 from spanreel import json_text, wire
 from spanreel.fidelity import content_of
-from spanreel.model import (
-    Agent,
-    Answer,
-    Error,
-    ErrorCategory,
-    Fidelity,
-    ModelRecord,
-    Operation,
-    Record,
-    Request,
-    RunRecord,
-    Status,
-    ToolKind,
-    ToolRecord,
-    TurnRecord,
-    Usage,
-)
+from spanreel.model import Agent, Answer, Error, ErrorCategory, Fidelity, Operation, Request, Status, ToolKind, Usage
+from spanreel.records import ModelRecord, Record, RunRecord, ToolRecord, TurnRecord
 
 MODEL = ModelRecord(
     request=Request(

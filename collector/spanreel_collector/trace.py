@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import field, replace
 
 from spanreel.frozen import dataclass
-from spanreel.model import ModelRecord, Record, RunRecord, SessionInfo, ToolRecord
+from spanreel.model import SessionInfo
+from spanreel.records import ModelRecord, Record, RunRecord, ToolRecord
 from spanreel_collector.span import RawSpan
 
 

@@ -20,18 +20,12 @@ from spanreel.capture import ExchangeCapture, RecordCapture
 from spanreel.crossing import Crossing
 from spanreel.exchange import HttpRequest, ModelProtocol, Piece
 from spanreel.keeping import DrawsKept, RunKept, ToolKept
-from spanreel.model import (
-    Agent,
-    ErrorCategory,
-    Operation,
-    RunRecord,
-    SessionInfo,
-    ToolRecord,
-)
+from spanreel.model import Agent, ErrorCategory, Operation, SessionInfo
 from spanreel.player import LiveRun, Player
 from spanreel.point import Begun, RunRequest, RunResult, ToolRequest, ToolResult
 from spanreel.protocols import recognise
 from spanreel.quiet import quietly
+from spanreel.records import RunRecord, ToolRecord
 from spanreel.scope import (
     Failure,
     Failures,

@@ -9,23 +9,12 @@ from typing import Any
 
 from spanreel import wire
 from spanreel.exchange import HttpRequest, ModelProtocol, Piece
-from spanreel.model import (
-    Agent,
-    Answer,
-    Error,
-    ErrorCategory,
-    Fidelity,
-    ModelRecord,
-    Operation,
-    Request,
-    RunRecord,
-    Status,
-    ToolRecord,
-)
+from spanreel.model import Agent, Answer, Error, ErrorCategory, Fidelity, Operation, Request, Status
 from spanreel.protocols import provider_of
 from spanreel.protocols.paths import read_request
 from spanreel.protocols.sse import Arrived
 from spanreel.quiet import quietly
+from spanreel.records import ModelRecord, RunRecord, ToolRecord
 
 KEPT_HEADERS = ("x-request-id", "request-id", "retry-after", "retry-after-ms", "x-should-retry", "x-amzn-errortype")
 """The response headers that an SDK reads again; no other is kept."""

@@ -9,7 +9,8 @@ from opentelemetry.util.types import AttributeValue
 
 from spanreel import conventions as names
 from spanreel import json_text
-from spanreel.model import Fidelity, ModelRecord, RunRecord, ToolRecord
+from spanreel.model import Fidelity
+from spanreel.records import ModelRecord, RunRecord, ToolRecord
 
 FIELDS: Final[Mapping[type, Mapping[str, str]]] = {
     RunRecord: {

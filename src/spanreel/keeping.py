@@ -12,10 +12,11 @@ from typing import Any, Protocol
 from spanreel import json_text
 from spanreel.capture import RecordCapture
 from spanreel.failures import parts_of
-from spanreel.model import Draw, Error, Fidelity, Message, RunRecord, Status, ToolRecord
+from spanreel.model import Error, Fidelity, Message, Status
 from spanreel.player import LiveRun
 from spanreel.point import ReadFrom, RunRequest, RunResult, ToolResult
 from spanreel.quiet import quietly
+from spanreel.records import Draw, RunRecord, ToolRecord
 from spanreel.scope import ToolScope
 from spanreel.shapes import given_before
 from spanreel.snapshot import snapshot

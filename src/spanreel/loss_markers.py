@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from spanreel import json_text
 from spanreel.memory import Known
-from spanreel.model import Answer, Fidelity, ModelRecord, Record, RunRecord, ToolRecord, TurnRecord
+from spanreel.model import Answer, Fidelity
+from spanreel.records import ModelRecord, Record, RunRecord, ToolRecord, TurnRecord
 
 DEPTH: Final = 64
 MASK: Final = "[redacted]"

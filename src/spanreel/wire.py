@@ -15,7 +15,8 @@ from opentelemetry.util.types import AttributeValue
 from spanreel import conventions as names
 from spanreel import json_text
 from spanreel.fidelity import FIELDS, mark, without_content
-from spanreel.model import Agent, Answer, Error, Fidelity, ModelRecord, Record, Request, RunRecord, ToolRecord, Usage
+from spanreel.model import Agent, Answer, Error, Fidelity, Request, Usage
+from spanreel.records import ModelRecord, Record, RunRecord, ToolRecord
 from spanreel.request_settings import write_settings
 from spanreel.wire_reading import read
 

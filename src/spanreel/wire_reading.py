@@ -15,22 +15,17 @@ from spanreel.fidelity import FIELDS
 from spanreel.model import (
     Agent,
     Answer,
-    Draw,
     Error,
     ErrorCategory,
     Fidelity,
     Json,
-    ModelRecord,
     Operation,
-    Record,
     Request,
-    RunRecord,
     Status,
     ToolKind,
-    ToolRecord,
-    TurnRecord,
     Usage,
 )
+from spanreel.records import Draw, ModelRecord, Record, RunRecord, ToolRecord, TurnRecord
 from spanreel.request_settings import read_settings
 
 

@@ -9,7 +9,8 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from spanreel.model import Json, Message, ModelRecord, Status, ToolRecord
+from spanreel.model import Json, Message, Status
+from spanreel.records import ModelRecord, ToolRecord
 from spanreel.session import ErrorInfo, ModelCall, Run, Session, ToolCall
 from spanreel_collector.json_text import plain
 from spanreel_collector.sources.kitaru import CONTENT, OURS

@@ -8,7 +8,8 @@ from dataclasses import replace
 from pydantic import ValidationError
 
 from spanreel.loss_markers import note_losses
-from spanreel.model import Fidelity, ModelRecord, Record
+from spanreel.model import Fidelity
+from spanreel.records import ModelRecord, Record
 from spanreel_collector import dialects
 from spanreel_collector.conversion.account import Tally
 from spanreel_collector.conversion.clusters import Place

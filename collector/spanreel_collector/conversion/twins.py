@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-from spanreel.model import ModelRecord
+from spanreel.records import ModelRecord
 from spanreel_collector import json_text
 from spanreel_collector.repair.views import response_id, said
 from spanreel_collector.trace import Placed, Trace

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from spanreel.model import Record
+from spanreel.records import Record
 from spanreel_collector.dialects import (
     agent_framework,
     anthropic_sdk,

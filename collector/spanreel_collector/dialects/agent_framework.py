@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from spanreel.model import ErrorCategory, Fidelity, Record, RunRecord
+from spanreel.model import ErrorCategory, Fidelity
+from spanreel.records import Record, RunRecord
 from spanreel_collector.dialects import genai_spans, values
 from spanreel_collector.span import RawSpan
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from spanreel.model import Answer, Json, ModelRecord, Record
+from spanreel.model import Answer, Json
+from spanreel.records import ModelRecord, Record
 from spanreel_collector.dialects import genai_spans, values
 from spanreel_collector.span import RawSpan
 

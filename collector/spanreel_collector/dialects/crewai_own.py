@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from spanreel.model import Agent, ErrorCategory, Fidelity, Json, Message, Record, RunRecord
+from spanreel.model import Agent, ErrorCategory, Fidelity, Json, Message
+from spanreel.records import Record, RunRecord
 from spanreel_collector.dialects import values
 from spanreel_collector.dialects.content.decoding import decode
 from spanreel_collector.dialects.content.messages import parts_of

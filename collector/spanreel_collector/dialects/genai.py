@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spanreel import conventions as names
-from spanreel.model import Record
+from spanreel.records import Record
 from spanreel_collector.dialects import genai_spans
 from spanreel_collector.span import RawSpan
 

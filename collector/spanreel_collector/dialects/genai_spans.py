@@ -6,22 +6,8 @@ Usage is read on model calls only: on agents it repeats that of the calls below 
 from __future__ import annotations
 
 from spanreel import conventions as names
-from spanreel.model import (
-    Agent,
-    Answer,
-    ErrorCategory,
-    Fidelity,
-    Json,
-    Message,
-    ModelRecord,
-    Operation,
-    Record,
-    Request,
-    RunRecord,
-    ToolKind,
-    ToolRecord,
-    Usage,
-)
+from spanreel.model import Agent, Answer, ErrorCategory, Fidelity, Json, Message, Operation, Request, ToolKind, Usage
+from spanreel.records import ModelRecord, Record, RunRecord, ToolRecord
 from spanreel_collector.dialects import values
 from spanreel_collector.dialects.content import conventional, wrapped
 from spanreel_collector.dialects.genai_events import whole_attributes

@@ -8,22 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from spanreel import conventions as names
-from spanreel.model import (
-    Agent,
-    Answer,
-    Error,
-    ErrorCategory,
-    Fidelity,
-    Json,
-    Message,
-    ModelRecord,
-    Record,
-    Request,
-    RunRecord,
-    Status,
-    ToolKind,
-    ToolRecord,
-)
+from spanreel.model import Agent, Answer, Error, ErrorCategory, Fidelity, Json, Message, Request, Status, ToolKind
+from spanreel.records import ModelRecord, Record, RunRecord, ToolRecord
 from spanreel_collector.dialects import genai_spans, values
 from spanreel_collector.dialects.content import bodies, gemini
 from spanreel_collector.span import Attributes, RawLog, RawSpan

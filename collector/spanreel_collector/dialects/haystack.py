@@ -7,19 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from spanreel.model import (
-    Agent,
-    Answer,
-    Error,
-    ErrorCategory,
-    Fidelity,
-    Json,
-    ModelRecord,
-    Record,
-    RunRecord,
-    ToolKind,
-    ToolRecord,
-)
+from spanreel.model import Agent, Answer, Error, ErrorCategory, Fidelity, Json, ToolKind
+from spanreel.records import ModelRecord, Record, RunRecord, ToolRecord
 from spanreel_collector.dialects import values
 from spanreel_collector.dialects.content import bodies, ends, exchanges, messages, reprs
 from spanreel_collector.dialects.content.decoding import decode

@@ -6,22 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from spanreel import json_text
-from spanreel.model import (
-    Agent,
-    Answer,
-    Error,
-    ErrorCategory,
-    Fidelity,
-    Json,
-    Message,
-    ModelRecord,
-    Operation,
-    Record,
-    Request,
-    RunRecord,
-    ToolRecord,
-    Usage,
-)
+from spanreel.model import Agent, Answer, Error, ErrorCategory, Fidelity, Json, Message, Operation, Request, Usage
+from spanreel.records import ModelRecord, Record, RunRecord, ToolRecord
 from spanreel_collector.dialects import values
 from spanreel_collector.dialects.content import bodies, losses
 from spanreel_collector.span import RawSpan

@@ -12,15 +12,12 @@ from spanreel.model import (
     ErrorCategory,
     Fidelity,
     Json,
-    ModelRecord,
     Operation,
-    Record,
-    RunRecord,
     ToolDefinition,
     ToolKind,
-    ToolRecord,
     Usage,
 )
+from spanreel.records import ModelRecord, Record, RunRecord, ToolRecord
 from spanreel_collector.dialects import values
 from spanreel_collector.dialects.content import bodies, ends, exchanges, tokens, tools
 from spanreel_collector.dialects.content.decoding import decode

@@ -7,18 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from spanreel.model import (
-    Agent,
-    Answer,
-    ErrorCategory,
-    Fidelity,
-    Json,
-    ModelRecord,
-    Record,
-    RunRecord,
-    ToolRecord,
-    Usage,
-)
+from spanreel.model import Agent, Answer, ErrorCategory, Fidelity, Json, Usage
+from spanreel.records import ModelRecord, Record, RunRecord, ToolRecord
 from spanreel_collector.dialects import genai_spans, values
 from spanreel_collector.dialects.content import bodies, ends, exchanges, tokens, tools
 from spanreel_collector.dialects.content.decoding import decode

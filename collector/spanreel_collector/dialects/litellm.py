@@ -10,7 +10,8 @@ import ast
 from dataclasses import replace
 
 from spanreel import conventions as names
-from spanreel.model import Answer, Error, ErrorCategory, Fidelity, Json, Message, ModelRecord, Record
+from spanreel.model import Answer, Error, ErrorCategory, Fidelity, Json, Message
+from spanreel.records import ModelRecord, Record
 from spanreel_collector.dialects import genai_spans, values
 from spanreel_collector.dialects.content import bodies, exchanges, messages, tokens
 from spanreel_collector.dialects.content.indexed import numbered

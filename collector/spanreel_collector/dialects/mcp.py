@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from spanreel.model import Record, ToolKind, ToolRecord
+from spanreel.model import ToolKind
+from spanreel.records import Record, ToolRecord
 from spanreel_collector.dialects import genai_spans, values
 from spanreel_collector.span import RawSpan
 

@@ -9,21 +9,8 @@ import re
 from dataclasses import fields, replace
 
 from spanreel import conventions as names
-from spanreel.model import (
-    Agent,
-    Answer,
-    ErrorCategory,
-    Fidelity,
-    Json,
-    ModelRecord,
-    Operation,
-    Record,
-    RunRecord,
-    ToolDefinition,
-    ToolKind,
-    ToolRecord,
-    Usage,
-)
+from spanreel.model import Agent, Answer, ErrorCategory, Fidelity, Json, Operation, ToolDefinition, ToolKind, Usage
+from spanreel.records import ModelRecord, Record, RunRecord, ToolRecord
 from spanreel_collector.dialects import genai_spans, values
 from spanreel_collector.dialects.content import bodies, ends, exchanges, tokens, tools, wrapped
 from spanreel_collector.dialects.content.decoding import decode_deep, decode_json

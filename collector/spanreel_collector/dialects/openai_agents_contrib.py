@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from spanreel.model import Agent, Answer, Fidelity, Json, Message, ModelRecord, Record, RunRecord
+from spanreel.model import Agent, Answer, Fidelity, Json, Message
+from spanreel.records import ModelRecord, Record, RunRecord
 from spanreel_collector.dialects import genai_spans
 from spanreel_collector.dialects.content import messages, reprs
 from spanreel_collector.span import RawSpan

@@ -6,7 +6,8 @@ import re
 from dataclasses import replace
 
 from spanreel import conventions as names
-from spanreel.model import ErrorCategory, Fidelity, Json, Message, ModelRecord, Record
+from spanreel.model import ErrorCategory, Fidelity, Json, Message
+from spanreel.records import ModelRecord, Record
 from spanreel_collector import json_text
 from spanreel_collector.dialects import genai_spans, values
 from spanreel_collector.dialects.content import messages, reprs

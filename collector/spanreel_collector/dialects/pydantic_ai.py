@@ -10,18 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from spanreel import conventions as names
-from spanreel.model import (
-    Error,
-    ErrorCategory,
-    Fidelity,
-    Json,
-    Message,
-    ModelRecord,
-    Record,
-    RunRecord,
-    Status,
-    ToolRecord,
-)
+from spanreel.model import Error, ErrorCategory, Fidelity, Json, Message, Status
+from spanreel.records import ModelRecord, Record, RunRecord, ToolRecord
 from spanreel_collector.dialects import genai_events, genai_spans, values
 from spanreel_collector.dialects.content import conventional, losses
 from spanreel_collector.span import Attributes, RawEvent, RawSpan

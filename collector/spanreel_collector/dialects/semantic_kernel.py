@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from spanreel import conventions as names
-from spanreel.model import Json, ModelRecord, Record, Usage
+from spanreel.model import Json, Usage
+from spanreel.records import ModelRecord, Record
 from spanreel_collector.dialects import genai_spans, values
 from spanreel_collector.dialects.content import reprs, tokens
 from spanreel_collector.span import RawSpan

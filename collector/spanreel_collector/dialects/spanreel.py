@@ -9,7 +9,8 @@ from typing import Final
 from spanreel import conventions as names
 from spanreel import wire
 from spanreel.fidelity import FIELDS
-from spanreel.model import Fidelity, Json, Message, ModelRecord, Record, RunRecord, Status, ToolRecord
+from spanreel.model import Fidelity, Json, Message, Status
+from spanreel.records import ModelRecord, Record, RunRecord, ToolRecord
 from spanreel_collector.span import Attributes, RawSpan
 
 NAME = "spanreel"

@@ -9,20 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from spanreel import conventions as names
-from spanreel.model import (
-    Error,
-    ErrorCategory,
-    Fidelity,
-    Json,
-    Message,
-    ModelRecord,
-    Record,
-    RunRecord,
-    Status,
-    ToolKind,
-    ToolRecord,
-    Usage,
-)
+from spanreel.model import Error, ErrorCategory, Fidelity, Json, Message, Status, ToolKind, Usage
+from spanreel.records import ModelRecord, Record, RunRecord, ToolRecord
 from spanreel_collector.dialects import genai_events, genai_spans, values
 from spanreel_collector.dialects.content import bedrock, conventional, losses
 from spanreel_collector.span import Attributes, RawSpan

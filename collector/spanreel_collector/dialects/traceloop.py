@@ -10,18 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from spanreel import conventions as names
-from spanreel.model import (
-    Agent,
-    ErrorCategory,
-    Fidelity,
-    Json,
-    Message,
-    ModelRecord,
-    Record,
-    RunRecord,
-    ToolKind,
-    ToolRecord,
-)
+from spanreel.model import Agent, ErrorCategory, Fidelity, Json, Message, ToolKind
+from spanreel.records import ModelRecord, Record, RunRecord, ToolRecord
 from spanreel_collector.dialects import genai_spans, values
 from spanreel_collector.dialects.content import bedrock, ends, messages, text_blocks, tools, wrapped
 from spanreel_collector.dialects.content.decoding import decode, decode_json

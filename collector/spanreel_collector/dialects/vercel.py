@@ -14,15 +14,12 @@ from spanreel.model import (
     Fidelity,
     Json,
     Message,
-    ModelRecord,
     Operation,
-    Record,
     Request,
-    RunRecord,
     ToolDefinition,
-    ToolRecord,
     Usage,
 )
+from spanreel.records import ModelRecord, Record, RunRecord, ToolRecord
 from spanreel_collector.dialects import values
 from spanreel_collector.dialects.content import ai_sdk
 from spanreel_collector.span import Attributes, RawSpan

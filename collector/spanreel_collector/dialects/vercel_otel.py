@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from spanreel.model import Message, ModelRecord, Record, RunRecord
+from spanreel.model import Message
+from spanreel.records import ModelRecord, Record, RunRecord
 from spanreel_collector.dialects import genai_spans, values
 from spanreel_collector.dialects.content import ai_sdk
 from spanreel_collector.span import RawSpan

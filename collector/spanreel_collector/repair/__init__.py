@@ -7,7 +7,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from spanreel.model import Agent, ModelRecord, RunRecord, ToolRecord
+from spanreel.model import Agent
+from spanreel.records import ModelRecord, RunRecord, ToolRecord
 from spanreel_collector.repair.doubles import fold_beside, fold_empty_runs, fold_runs_around, fold_tools_beside
 from spanreel_collector.repair.executors import return_tools
 from spanreel_collector.repair.folding import (

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 
-from spanreel.model import Json, ModelRecord, Record, RunRecord, ToolRecord
+from spanreel.model import Json
+from spanreel.records import ModelRecord, Record, RunRecord, ToolRecord
 from spanreel_collector.repair.merging import fill_model, fill_run, fill_tool
 from spanreel_collector.repair.views import (
     failed_alike,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from spanreel.model import ModelRecord, RunRecord, ToolRecord
+from spanreel.records import ModelRecord, RunRecord, ToolRecord
 from spanreel_collector.trace import Forest, Placed, Trace
 
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 from itertools import pairwise
 
 from spanreel.conventions import SECOND_VIEW
-from spanreel.model import Json, Message, ModelRecord, RunRecord, Status, ToolRecord, TurnRecord
+from spanreel.model import Json, Message, Status
+from spanreel.records import ModelRecord, RunRecord, ToolRecord, TurnRecord
 from spanreel_collector.repair.merging import fill_model, fill_run, fill_tool, has_answer
 from spanreel_collector.repair.views import has_content, is_one_tool, is_ours, response_id, richness, said, same_answer
 from spanreel_collector.sessions.facts import merge_sessions

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import replace
 
-from spanreel.model import Fidelity, Json, Message, ModelRecord, ToolRecord
+from spanreel.model import Fidelity, Json, Message
+from spanreel.records import ModelRecord, ToolRecord
 from spanreel_collector.sessions.continuing import asking, completed, lacks_calls, may_be_partial, with_calls
 from spanreel_collector.sessions.requests import join, read_requests
 from spanreel_collector.trace import Forest, Placed, Trace

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from typing import Any, TypeVar
 
-from spanreel.model import Answer, Fidelity, Json, Message, ModelRecord, Record, RunRecord, Status, ToolRecord, Usage
+from spanreel.model import Answer, Fidelity, Json, Message, Status, Usage
+from spanreel.records import ModelRecord, Record, RunRecord, ToolRecord
 from spanreel_collector.trace import Placed
 
 _T = TypeVar("_T")

@@ -6,7 +6,8 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import Any
 
-from spanreel.model import Fidelity, ModelRecord, RunRecord, ToolDefinition, ToolRecord, TurnRecord
+from spanreel.model import Fidelity, ToolDefinition
+from spanreel.records import ModelRecord, RunRecord, ToolRecord, TurnRecord
 from spanreel_collector.trace import Forest, Placed, Trace
 
 

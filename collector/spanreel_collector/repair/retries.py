@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from spanreel.model import ModelRecord, RunRecord, Status, ToolRecord
+from spanreel.model import Status
+from spanreel.records import ModelRecord, RunRecord, ToolRecord
 from spanreel_collector import json_text
 from spanreel_collector.trace import Forest, Placed, Trace, moved
 

@@ -6,19 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 
-from spanreel.model import (
-    Answer,
-    Fidelity,
-    Json,
-    Message,
-    ModelRecord,
-    Operation,
-    Request,
-    RunRecord,
-    ToolRecord,
-    TurnRecord,
-    Usage,
-)
+from spanreel.model import Answer, Fidelity, Json, Message, Operation, Request, Usage
+from spanreel.records import ModelRecord, RunRecord, ToolRecord, TurnRecord
 from spanreel_collector.dialects.content.messages import FACTS
 from spanreel_collector.sessions.continuing import chained, goes_on_from
 from spanreel_collector.sessions.requests import calls_of

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from spanreel.model import Agent, ModelRecord, RunRecord, ToolRecord
+from spanreel.model import Agent
+from spanreel.records import ModelRecord, RunRecord, ToolRecord
 from spanreel_collector.repair.rounds import tells_rounds
 from spanreel_collector.trace import Forest, Placed, Trace
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from spanreel.model import Message, ModelRecord, RunRecord, Usage
+from spanreel.model import Message, Usage
+from spanreel.records import ModelRecord, RunRecord
 from spanreel_collector.dialects.content.messages import FACTS
 from spanreel_collector.trace import Forest, Placed, Trace
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from spanreel.model import Json, Message, ModelRecord, Record, Status, ToolKind, ToolRecord
+from spanreel.model import Json, Message, Status, ToolKind
+from spanreel.records import ModelRecord, Record, ToolRecord
 from spanreel_collector.repair.merging import has_answer
 from spanreel_collector.trace import Placed
 

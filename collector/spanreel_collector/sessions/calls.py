@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from spanreel.loss_markers import find_loss
-from spanreel.model import Fidelity, Json, ModelRecord, Status, ToolKind, ToolRecord
+from spanreel.model import Fidelity, Json, Status, ToolKind
+from spanreel.records import ModelRecord, ToolRecord
 from spanreel.session import Attempt, ModelCall, RequestedBy, ToolCall
 from spanreel_collector import json_text
 from spanreel_collector.dialects.spanreel import NAME as OURS

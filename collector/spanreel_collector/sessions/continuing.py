@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from spanreel.model import Answer, Fidelity, Message, ModelRecord, Status
+from spanreel.model import Answer, Fidelity, Message, Status
+from spanreel.records import ModelRecord
 from spanreel_collector.sessions.requests import calls_before, told_of
 
 

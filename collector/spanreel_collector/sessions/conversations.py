@@ -13,7 +13,8 @@ from itertools import islice
 from typing import Generic, TypeVar
 
 from spanreel import conventions as names
-from spanreel.model import Message, ModelRecord, Status
+from spanreel.model import Message, Status
+from spanreel.records import ModelRecord
 from spanreel_collector import json_text
 from spanreel_collector.sessions.drafts import Draft
 from spanreel_collector.sessions.gists import gist, prefixes

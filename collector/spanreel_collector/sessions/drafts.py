@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from spanreel.model import ModelRecord, RunRecord, SessionInfo, ToolRecord, TurnRecord
+from spanreel.model import SessionInfo
+from spanreel.records import ModelRecord, RunRecord, ToolRecord, TurnRecord
 from spanreel_collector.sessions.facts import merge_sessions
 from spanreel_collector.trace import Forest, Placed, Trace
 

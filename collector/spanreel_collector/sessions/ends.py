@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from spanreel.model import Fidelity, Message, ModelRecord, ToolKind, ToolRecord
+from spanreel.model import Fidelity, Message, ToolKind
+from spanreel.records import ModelRecord, ToolRecord
 from spanreel.session import Run
 from spanreel_collector.sessions.drafts import Draft, cause, opens_turn
 from spanreel_collector.sessions.requests import read_requests

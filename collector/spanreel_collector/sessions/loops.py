@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 
-from spanreel.model import Answer, ModelRecord, Status
+from spanreel.model import Answer, Status
+from spanreel.records import ModelRecord
 from spanreel_collector.sessions.continuing import (
     asking,
     asks_for_tools,

@@ -9,7 +9,8 @@ from typing import Any
 
 from spanreel.frozen import dataclass
 from spanreel.memory import Known
-from spanreel.model import Fidelity, Json, ModelRecord, ToolRecord
+from spanreel.model import Fidelity, Json
+from spanreel.records import ModelRecord, ToolRecord
 from spanreel_collector import json_text
 from spanreel_collector.trace import Placed
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Literal
 
-from spanreel.model import ErrorCategory, ModelRecord, Status, ToolKind, ToolRecord
+from spanreel.model import ErrorCategory, Status, ToolKind
+from spanreel.records import ModelRecord, ToolRecord
 from spanreel.session import AgentInfo, Draws, Entrypoint, ErrorInfo, ModelCall, Parent, Run, ToolCall, Turn
 from spanreel_collector import json_text
 from spanreel_collector.sessions.calls import (

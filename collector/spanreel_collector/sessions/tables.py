@@ -10,7 +10,8 @@ from functools import lru_cache
 from typing import Any
 
 from spanreel.memory import Known
-from spanreel.model import Agent, Error, ModelRecord, Usage
+from spanreel.model import Agent, Error, Usage
+from spanreel.records import ModelRecord
 from spanreel.session import INSTRUCTIONS, AgentInfo, ErrorInfo
 from spanreel.session import Message as StoredMessage
 from spanreel.session import Usage as UsageInfo

@@ -10,22 +10,8 @@ from typing import Any
 from spanreel import conventions as names
 from spanreel import wire
 from spanreel.errors import SessionError
-from spanreel.model import (
-    Agent,
-    Answer,
-    Draw,
-    Error,
-    Json,
-    Message,
-    ModelRecord,
-    Operation,
-    Record,
-    Request,
-    RunRecord,
-    Status,
-    ToolRecord,
-    Usage,
-)
+from spanreel.model import Agent, Answer, Error, Json, Message, Operation, Request, Status, Usage
+from spanreel.records import Draw, ModelRecord, Record, RunRecord, ToolRecord
 from spanreel.session import INSTRUCTIONS, Attempt, ErrorInfo, ModelCall, Run, Session, ToolCall
 from spanreel.session_files import read_session
 from spanreel_collector.sources.times import nanoseconds

@@ -16,17 +16,14 @@ from spanreel.model import (
     Fidelity,
     Json,
     Message,
-    ModelRecord,
     Operation,
-    Record,
     Request,
-    RunRecord,
     Status,
     ToolDefinition,
     ToolKind,
-    ToolRecord,
     Usage,
 )
+from spanreel.records import ModelRecord, Record, RunRecord, ToolRecord
 from spanreel_collector.dialects import values
 from spanreel_collector.dialects.anvia import messages
 from spanreel_collector.dialects.content import ai_sdk, losses

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from spanreel import conventions as names
-from spanreel.model import Error, ErrorCategory, Fidelity, Json, Record, RunRecord, Status, ToolRecord
+from spanreel.model import Error, ErrorCategory, Fidelity, Json, Status
+from spanreel.records import Record, RunRecord, ToolRecord
 from spanreel_collector.dialects import genai_spans, values
 from spanreel_collector.dialects.autogen import messages
 from spanreel_collector.dialects.content.messages import FACTS

@@ -15,16 +15,13 @@ from spanreel.model import (
     Fidelity,
     Json,
     Message,
-    ModelRecord,
     Operation,
-    Record,
     Request,
-    RunRecord,
     Status,
     ToolKind,
-    ToolRecord,
     Usage,
 )
+from spanreel.records import ModelRecord, Record, RunRecord, ToolRecord
 from spanreel_collector.dialects import values
 from spanreel_collector.dialects.claude_code import content
 from spanreel_collector.dialects.claude_code.events import ASKED, EXECUTION, gather, trace_of

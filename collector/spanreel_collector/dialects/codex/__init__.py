@@ -15,16 +15,13 @@ from spanreel.model import (
     Fidelity,
     Json,
     Message,
-    ModelRecord,
     Operation,
-    Record,
     Request,
-    RunRecord,
     Status,
     ToolKind,
-    ToolRecord,
     Usage,
 )
+from spanreel.records import ModelRecord, Record, RunRecord, ToolRecord
 from spanreel_collector.dialects import values
 from spanreel_collector.dialects.codex.events import gather, linked, trace_of
 from spanreel_collector.dialects.codex.names import ASKED, KIND, is_ours, is_refused, says

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from spanreel.model import Agent, Error, Fidelity, Json, Message, RunRecord
+from spanreel.model import Agent, Error, Fidelity, Json, Message
+from spanreel.records import RunRecord
 from spanreel_collector.dialects import values
 from spanreel_collector.dialects.content import messages
 from spanreel_collector.dialects.content.decoding import decode

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from spanreel import conventions as names
-from spanreel.model import Answer, ErrorCategory, Fidelity, Json, ModelRecord, Operation, Record, Usage
+from spanreel.model import Answer, ErrorCategory, Fidelity, Json, Operation, Usage
 from spanreel.protocols.anthropic.answers import read_usage
+from spanreel.records import ModelRecord, Record
 from spanreel_collector.dialects import genai_spans, values
 from spanreel_collector.dialects.content import bodies, messages, tokens
 from spanreel_collector.dialects.logfire import agents, functions

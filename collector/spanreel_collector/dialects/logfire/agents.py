@@ -8,23 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from spanreel import conventions as names
-from spanreel.model import (
-    Agent,
-    Answer,
-    Error,
-    ErrorCategory,
-    Fidelity,
-    Json,
-    Message,
-    ModelRecord,
-    Operation,
-    Record,
-    Request,
-    RunRecord,
-    ToolKind,
-    ToolRecord,
-)
+from spanreel.model import Agent, Answer, Error, ErrorCategory, Fidelity, Json, Message, Operation, Request, ToolKind
 from spanreel.protocols import openai_responses
+from spanreel.records import ModelRecord, Record, RunRecord, ToolRecord
 from spanreel_collector.dialects import genai_events, values
 from spanreel_collector.dialects.content import bodies, messages, tokens
 from spanreel_collector.span import Attributes, RawSpan

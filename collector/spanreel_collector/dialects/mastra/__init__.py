@@ -9,20 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from spanreel import json_text
-from spanreel.model import (
-    Agent,
-    Answer,
-    Error,
-    ErrorCategory,
-    Fidelity,
-    Json,
-    Message,
-    ModelRecord,
-    Record,
-    RunRecord,
-    ToolKind,
-    ToolRecord,
-)
+from spanreel.model import Agent, Answer, Error, ErrorCategory, Fidelity, Json, Message, ToolKind
+from spanreel.records import ModelRecord, Record, RunRecord, ToolRecord
 from spanreel_collector.dialects import genai_spans, values
 from spanreel_collector.dialects.content import ai_sdk, conventional, losses
 from spanreel_collector.dialects.mastra.gathering import ATTRIBUTES, GATHERED, TYPE, gather, trace_of

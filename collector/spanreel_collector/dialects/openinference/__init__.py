@@ -15,13 +15,12 @@ from spanreel.model import (
     Fidelity,
     Json,
     Message,
-    ModelRecord,
     Operation,
-    Record,
     Request,
     ToolDefinition,
     Usage,
 )
+from spanreel.records import ModelRecord, Record
 from spanreel_collector import json_text
 from spanreel_collector.dialects import genai_spans, values
 from spanreel_collector.dialects.content import ai_sdk, reprs, wrapped

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from spanreel.model import Agent, ErrorCategory, Fidelity, Json, Message, RunRecord
+from spanreel.model import Agent, ErrorCategory, Fidelity, Json, Message
+from spanreel.records import RunRecord
 from spanreel_collector.dialects import values
 from spanreel_collector.dialects.content import messages as content
 from spanreel_collector.dialects.openinference import messages

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from spanreel.model import ErrorCategory, Fidelity, Json, ToolKind, ToolRecord
+from spanreel.model import ErrorCategory, Fidelity, Json, ToolKind
+from spanreel.records import ToolRecord
 from spanreel_collector.dialects import values
 from spanreel_collector.dialects.content import messages as content
 from spanreel_collector.dialects.content import tools
