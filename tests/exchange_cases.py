@@ -61,8 +61,6 @@ def exchanges(file: str) -> Iterator[Exchange]:
             case = json.loads(line)
             path = case["request"]["path"].partition("?")[0]
             found = recognise("POST", path)
-            if found is None and file == "bedrock_invoke":
-                continue  # models of others than Anthropic
             assert found is not None, path
             response = case["response"]
             yield Exchange(

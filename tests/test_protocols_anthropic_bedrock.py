@@ -18,7 +18,7 @@ import spanreel
 from spanreel import testing
 from spanreel.model import Operation
 from spanreel.protocols import anthropic as messages
-from spanreel.protocols import recognise
+from spanreel.protocols import bedrock_invoke, recognise
 from spanreel.protocols.anthropic import bedrock
 from spanreel.protocols.frames import read_frames, write_frame
 from spanreel_collector import convert_files
@@ -77,11 +77,11 @@ def test_a_stream_that_was_none_is_framed() -> None:
     assert bedrock.join([(0.0, body)]).messages[0]["parts"] == [{"type": "text", "content": "one two"}]
 
 
-def test_only_models_of_anthropic_are_recognised() -> None:
+def test_models_of_others_are_of_another_protocol() -> None:
     path = "/model/us.anthropic.claude-v1%3A0/invoke"
     assert recognise("POST", path) == (bedrock, Operation.CHAT)
     assert recognise("POST", f"{path}-with-response-stream") == (bedrock, Operation.CHAT)
-    assert recognise("POST", "/model/amazon.titan-v1/invoke") is None
+    assert recognise("POST", "/model/amazon.titan-v1/invoke") == (bedrock_invoke, Operation.CHAT)
     assert recognise("POST", "/chain/invoke") is None
 
 

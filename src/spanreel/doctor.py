@@ -23,7 +23,7 @@ from spanreel.slips import find_slips
 
 OUT_OF_REACH: Final = (
     ("requests", "model calls over it"),
-    ("botocore", "model calls over it by other means than Bedrock's Converse (and invoke, of Anthropic's models)"),
+    ("botocore", "model calls over it by other means than Bedrock's Converse and invoke"),
     ("claude-agent-sdk", "agents, which run in a process of their own,"),
     ("websockets", "realtime model APIs over it"),
     ("dspy", "model calls of its own engine (3.4 and later), which opens its own sockets,"),

@@ -18,7 +18,9 @@ from spanreel.model import Answer, Operation, Request
 from spanreel.protocols import (
     anthropic,
     bedrock,
+    bedrock_invoke,
     cohere,
+    completions,
     gemini,
     ollama,
     openai_chat,
@@ -42,6 +44,7 @@ def _table(*protocols: ModelProtocol) -> tuple[ModelProtocol, ...]:
 
 PROTOCOLS: Final = _table(
     openai_chat,
+    completions,  # after the chat, whose path ends as its path does
     openai_responses,
     openai_embeddings,
     anthropic,
@@ -54,6 +57,7 @@ PROTOCOLS: Final = _table(
     cohere,
     cohere_first,
     bedrock,
+    bedrock_invoke,
 )
 
 _ENDS: Final = tuple(
@@ -63,9 +67,12 @@ _ANY_END: Final = tuple(end for end, _ in _ENDS)
 # On Vertex the verb is the path's end for the models of every publisher; only Anthropic's speak as at home.
 _VERTEX_ENDS: Final = (":rawPredict", ":streamRawPredict")
 _VERTEX_ANTHROPIC: Final = "/publishers/anthropic/models/"
-# What ends as Bedrock's paths do may be anybody's but for what stands before; and of its models, which Anthropic's.
-_BEHIND_MODELS: Final = {bedrock.NAME: "/model/", anthropic_bedrock.NAME: "anthropic."}
+# What ends as Bedrock's paths do may be anybody's but for what stands before; Anthropic's models have had a protocol of
+# their own since before those of others had one.
+_BEHIND_MODELS: Final = {bedrock.NAME: "/model/", bedrock_invoke.NAME: "/model/", anthropic_bedrock.NAME: "anthropic."}
 _NAMES: Final = {protocol.NAME: protocol for protocol in PROTOCOLS}
+
+_NO_WORDS: Final = ("stability.", "image-generator", "nova-canvas", "nova-reel", "nova-sonic", "rerank")
 
 _NEEDED: Final = {
     Operation.CHAT: (b'"messages"', b'"input"', b'"prompt"', b'"contents"'),
@@ -73,7 +80,11 @@ _NEEDED: Final = {
     Operation.MODERATION: (b'"input"',),
 }
 
-_NEEDED_AT_FIRST: Final = (b'"message"',)
+_NEEDED_BY: Final = {
+    cohere_first.NAME: (b'"message"',),
+    bedrock_invoke.NAME: tuple(f'"{name}"'.encode() for name in bedrock_invoke.NEEDED),
+}
+"""What protocols need that are asked in words of their own."""
 _AT_HOME: Final = (ollama, ollama_generate, ollama_embeddings, cohere, cohere_first)
 """At the paths of these many a web application has something of its own, which names no model."""
 
@@ -98,8 +109,18 @@ def recognise(method: str, path: str, extra: Mapping[str, str] | None = None) ->
                 return protocol, next(iter(protocol.PATHS.values()))
     if not path.endswith(_ANY_END):
         return (anthropic, Operation.CHAT) if path.endswith(_VERTEX_ENDS) and _VERTEX_ANTHROPIC in path else None
-    found = next(found for end, found in _ENDS if path.endswith(end))
-    return found if _BEHIND_MODELS.get(found[0].NAME, "") in path else None
+    for end, found in _ENDS:
+        if path.endswith(end) and _BEHIND_MODELS.get(found[0].NAME, "") in path:
+            return found if found[0] is not bedrock_invoke else _invoked(path)
+    return None
+
+
+def _invoked(path: str) -> tuple[ModelProtocol, Operation] | None:
+    """What a model behind Bedrock's invoke is asked for, by its name; None for those that make pictures and films."""
+    model = path.rpartition("/model/")[2]
+    if any(name in model for name in _NO_WORDS):
+        return None
+    return bedrock_invoke, Operation.EMBEDDINGS if "embed" in model else Operation.CHAT
 
 
 def protocol_named(name: str) -> ModelProtocol:
@@ -116,7 +137,7 @@ def is_exchange(operation: Operation, body: bytes, protocol: ModelProtocol | Non
         return False
     if not body.startswith(b"{") and body.lstrip()[:1] != b"{":
         return False
-    needed = _NEEDED_AT_FIRST if protocol is cohere_first else _NEEDED.get(operation, ())
+    needed = (_NEEDED_BY.get(protocol.NAME) if protocol is not None else None) or _NEEDED.get(operation, ())
     for name in needed:  # noqa: SIM110 - `any` costs a generator, at every call
         if name in body:
             return True
@@ -124,8 +145,10 @@ def is_exchange(operation: Operation, body: bytes, protocol: ModelProtocol | Non
 
 
 def as_asked(protocol: ModelProtocol, request: Request, answer: Answer) -> Answer:
-    """An answer made for another form of request, without what this one did not ask for: a chat stream's usage."""
-    if protocol is not openai_chat or not request.stream or answer.chunks:
+    """An answer made for another form of request, in this one's: a chat stream's usage only where it is asked for."""
+    if protocol in (bedrock_invoke, anthropic_bedrock):
+        return bedrock_invoke.as_asked(request, answer)
+    if protocol not in (openai_chat, completions) or not request.stream or answer.chunks:
         return answer
     options = request.provider_fields.get("stream_options")
     wanted = isinstance(options, dict) and options.get("include_usage") is True

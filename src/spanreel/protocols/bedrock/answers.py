@@ -80,11 +80,14 @@ def _is_content(content: Json) -> bool:
 
 
 def _read_usage(usage: Json) -> Usage | None:
-    """Token counts; the input is told here without what a cache read and wrote."""
+    """Token counts; the input is told here without what a cache read and wrote. Invoked models count these, too."""
     if not isinstance(usage, dict):
         return None
     fresh, output = _count(usage.get("inputTokens")), _count(usage.get("outputTokens"))
-    cached, cache = _count(usage.get("cacheReadInputTokens")), _count(usage.get("cacheWriteInputTokens"))
+    cached, cache = (
+        _count(usage.get(f"{name}s", usage.get(f"{name}Count")))
+        for name in ("cacheReadInputToken", "cacheWriteInputToken")
+    )
     if (fresh, output, cached, cache) == (None, None, None, None):
         return None
     whole = None if fresh is None else fresh + (cached or 0) + (cache or 0)

@@ -9,7 +9,7 @@ from spanreel.model import Answer, Json, Message
 from spanreel.protocols.openai_chat.messages import FREE, read_answer, write_answer
 from spanreel.protocols.openai_errors import describe_error
 from spanreel.protocols.openai_usage import read_usage, write_chat_usage
-from spanreel.protocols.residue import keep, kept, overlay, residue
+from spanreel.protocols.residue import ABSENT, keep, kept, overlay, residue
 from spanreel.protocols.shaped import Shaped, said
 
 CHOICE: Final = "$choice"
@@ -110,7 +110,8 @@ def _read_choice(choice: Mapping[str, Json], index: int) -> Message:
     """Read a choice; one whose content a filter withheld may have no message."""
     wire = choice.get("message")
     message = read_answer(wire) if isinstance(wire, dict) else {"role": "assistant", "parts": []}
-    raw = choice.get("finish_reason")
+    # Mistral's models behind Bedrock say it by another name.
+    raw = choice["finish_reason"] if "finish_reason" in choice else choice.get("stop_reason")
     if isinstance(raw, str) and raw:
         message["finish_reason"] = _READ_REASON.get(raw.lower(), raw)
     written = _write_choice(message, index)
@@ -122,13 +123,15 @@ def _write_choice(message: Message, index: int) -> dict[str, Json]:
     reason = message.get("finish_reason")
     around = kept(message).get(CHOICE)
     around = dict(around) if isinstance(around, dict) else {}
-    raw = around.get("finish_reason")
-    if reason is not None and isinstance(raw, str) and _READ_REASON.get(raw.lower(), raw) != reason:
-        del around["finish_reason"]
     parts = message.get("parts") or []
     if reason is None:
-        reason = "tool_call" if any(part.get("type") == "tool_call" for part in parts) else "stop"
-    written = "tool_calls" if reason == "tool_call" else reason
+        written = "tool_calls" if any(part.get("type") == "tool_call" for part in parts) else "stop"
+    else:
+        written = "tool_calls" if reason == "tool_call" else reason
+        field = "stop_reason" if "finish_reason" in (around.get(ABSENT) or ()) else "finish_reason"
+        raw = around.get(field)
+        if isinstance(raw, str) and _READ_REASON.get(raw.lower(), raw) != reason:
+            around[field] = written
     choice = {"index": index, "message": write_answer(message), "logprobs": None, "finish_reason": written}
     restored = overlay(choice, around)
     return {**restored, "message": choice["message"]} if parts else restored
