@@ -35,6 +35,8 @@ _MEMORY = tuple(
 _TOOLS = ("execute_tool", "retrieval", *_MEMORY)
 KNOWN = (*_MODEL, *_RUNS, *_TOOLS)
 """The operations that are calls or runs."""
+_ONLY_OF_MODELS = (names.RESPONSE_ID, names.RESPONSE_FINISH_REASONS)
+"""By these a model call is known that does not name its operation."""
 _KINDS = {"extension": ToolKind.PROVIDER, "datastore": ToolKind.RETRIEVER}
 _SETTINGS = {
     "temperature": names.REQUEST_TEMPERATURE,
@@ -88,7 +90,7 @@ def read(span: RawSpan) -> Record | None:
         return _read_run(span, operation)
     if operation in _TOOLS:
         return _read_tool(span, operation)
-    return None
+    return _read_model(span, Operation.CHAT) if _may_be_model(span) else None
 
 
 def operation_of(span: RawSpan) -> str | None:
@@ -99,6 +101,18 @@ def operation_of(span: RawSpan) -> str | None:
     if any(key.startswith("gen_ai.") for key in span.attributes):
         return span.name.split(" ", 1)[0]
     return None
+
+
+def _may_be_model(span: RawSpan) -> bool:
+    """Whether this is a model's answer whose operation a limit of attributes took, and whose name is another's."""
+    lost = span.dropped_attributes > 0 and names.OPERATION not in span.attributes
+    return lost and any(key in span.attributes for key in _ONLY_OF_MODELS)
+
+
+def named_model(span: RawSpan) -> str | None:
+    """The model by a span's name, ``{operation} {model}``, where a limit of attributes may have taken it."""
+    operation, _, model = span.name.partition(" ")
+    return model or None if span.dropped_attributes and operation in _MODEL else None
 
 
 def _read_model(span: RawSpan, operation: Operation) -> ModelRecord:
@@ -118,7 +132,7 @@ def _read_model(span: RawSpan, operation: Operation) -> ModelRecord:
     return ModelRecord(
         request=Request(
             operation=operation,
-            model=values.text(attributes, names.REQUEST_MODEL),
+            model=values.text(attributes, names.REQUEST_MODEL) or named_model(span),
             messages=messages,
             instructions=instructions,
             tools=tools,

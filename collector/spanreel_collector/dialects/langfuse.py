@@ -59,9 +59,10 @@ def read(span: RawSpan) -> Record | None:
 
 def _read_model(span: RawSpan, operation: Operation) -> ModelRecord:
     attributes = span.attributes
-    given, offered = _without_tools(decode(attributes.get(_INPUT))[0])
+    decoded, state = decode(attributes.get(_INPUT))
+    given, offered = _without_tools(decoded)
     exchange = exchanges.read(given if offered else attributes.get(_INPUT), attributes.get(_OUTPUT), operation)
-    request, fidelity = exchange.request, dict(exchange.fidelity)
+    request, fidelity = exchange.request, {**(values.marks({"input": state}) if offered else {}), **exchange.fidelity}
     named = values.text(attributes, _OBSERVATION + "model.name")
     error = _failure(span, ErrorCategory.MODEL)
     if error and fidelity.get("output") is Fidelity.ABSENT:

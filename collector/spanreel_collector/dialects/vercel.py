@@ -62,12 +62,22 @@ _USAGE = {
 
 def speaks(span: RawSpan) -> bool:
     """Whether the span names an operation of the SDK."""
-    return isinstance(span.attributes.get(_OPERATION), str)
+    return _operation_of(span) is not None
+
+
+def _operation_of(span: RawSpan) -> str | None:
+    """The operation by attribute or, where a limit of attributes took that, by the span's name."""
+    operation = span.attributes.get(_OPERATION)
+    if isinstance(operation, str):
+        return operation
+    named = span.name.partition(" ")[0]
+    known = named == _TOOL or named in _RUNS or (named.endswith(_CALLS) and named.rpartition(".")[0] in _RUNS)
+    return named if known and any(key.startswith("ai.") for key in span.attributes) else None
 
 
 def read(span: RawSpan) -> Record | None:
     """What the span says; None for operations that only group others, and for those we do not know."""
-    span, operation = ai_sdk.with_own_status(span), str(span.attributes[_OPERATION])
+    span, operation = ai_sdk.with_own_status(span), _operation_of(span) or ""
     if operation in _RUNS:
         return _read_run(span)
     if operation.endswith(_CALLS):
@@ -140,16 +150,13 @@ def _read_model(span: RawSpan, *, streamed: bool) -> ModelRecord:
 
 
 def _read_tools(attributes: Attributes) -> tuple[tuple[ToolDefinition, ...], Fidelity]:
-    """The tools on offer: a list of texts, each the JSON of one."""
-    given = attributes.get("ai.prompt.tools")
-    texts = given if isinstance(given, list) else [given] if isinstance(given, str) else []
-    read, state = [], Fidelity.WHOLE
-    for text in texts:
+    """The tools on offer: a list of texts, each the JSON of one; the list itself may have been made a text."""
+    given, state = values.decode(attributes.get("ai.prompt.tools"))
+    read = []
+    for text in given if isinstance(given, list) else [given]:
         found, of_one = values.decode(text)
         if isinstance(found, dict):
             read.append(values.tool_definition(found))
-        elif isinstance(found, list):
-            read += [values.tool_definition(item) for item in found if isinstance(item, dict)]
         elif of_one is not Fidelity.WHOLE:
             state = of_one
     return tuple(read), state

@@ -18,12 +18,12 @@ from spanreel_collector.repair.folding import (
     fold_second_views,
     fold_wrappers,
 )
-from spanreel_collector.repair.histories import chain_deltas, complete_answers, restore_calls
+from spanreel_collector.repair.histories import chain_deltas, complete_answers, mend_cut, restore_calls
 from spanreel_collector.repair.merging import fill_run
 from spanreel_collector.repair.offers import describe_tools, share_instructions
 from spanreel_collector.repair.retries import fold_retries
 from spanreel_collector.repair.rounds import chain_responses, recover_rounds, share_tools, split_rounds, unfold_tools
-from spanreel_collector.repair.steps import drop_lone_servers, settle_steps
+from spanreel_collector.repair.steps import drop_lone_servers, gather_steps, settle_steps
 from spanreel_collector.repair.telling import fill_calls
 from spanreel_collector.span import RawLog, RawSpan
 from spanreel_collector.trace import Forest, Placed, Trace, moved
@@ -193,6 +193,7 @@ REPAIRS: tuple[Callable[[Trace], Trace], ...] = (
     order,
     cut_circles,
     fill_calls,
+    gather_steps,
     settle_steps,
     drop_lone_servers,
     settle_starts,
@@ -221,6 +222,7 @@ REPAIRS: tuple[Callable[[Trace], Trace], ...] = (
     chain_deltas,
     chain_responses,
     complete_answers,
+    mend_cut,
     restore_calls,
     cut_circles,
     order,

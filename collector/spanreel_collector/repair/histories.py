@@ -7,7 +7,15 @@ from dataclasses import replace
 
 from spanreel.model import Fidelity, Json, Message
 from spanreel.records import ModelRecord, ToolRecord
-from spanreel_collector.sessions.continuing import asking, completed, lacks_calls, may_be_partial, with_calls
+from spanreel_collector.sessions.continuing import (
+    asking,
+    asks_for_tools,
+    completed,
+    is_part_of,
+    lacks_calls,
+    may_be_partial,
+    with_calls,
+)
 from spanreel_collector.sessions.requests import join, read_requests
 from spanreel_collector.trace import Forest, Placed, Trace
 
@@ -19,10 +27,7 @@ def chain_deltas(trace: Trace) -> Trace:
     if not any(isinstance(placed.record, ModelRecord) and placed.record.continues for placed in trace):
         return trace
     forest = Forest(trace)
-    tools: dict[str | None, list[Placed]] = defaultdict(list)
-    for placed in trace:
-        if isinstance(placed.record, ToolRecord):
-            tools[_holder(forest, placed)].append(placed)
+    tools = _tools_by_holder(trace, forest)
     before: dict[str | None, Placed] = {}
     chained = []
     for placed in trace:
@@ -55,6 +60,29 @@ def complete_answers(trace: Trace) -> Trace:
     return tuple(whole.get(placed.id, placed) for placed in trace)
 
 
+def mend_cut(trace: Trace) -> Trace:
+    """A history that a limit cut off, or dropped the beginning of, is made whole where the call before tells the rest.
+
+    Only inside an agent's loop: after an answer that asks for tools nothing comes but what these gave.
+    """
+    if not any(_is_cut(placed) for placed in trace):
+        return trace
+    forest = Forest(trace)
+    tools = _tools_by_holder(trace, forest)
+    before: dict[str | None, Placed] = {}
+    mended = []
+    for placed in trace:
+        record = placed.record
+        if isinstance(record, ModelRecord) and record.request.operation.opens_turn:
+            holder = _holder(forest, placed)
+            earlier = before.get(holder)
+            if earlier is not None and _is_cut(placed):
+                placed = replace(placed, record=_mended(record, earlier, tools[holder]))  # noqa: PLW2901 made whole
+            before[holder] = placed
+        mended.append(placed)
+    return tuple(mended)
+
+
 def restore_calls(trace: Trace) -> Trace:
     """Histories that have tools' answers and not the calls get the calls, from the answers of the models before."""
     asked: dict[str, Message] = {}
@@ -78,6 +106,41 @@ def _may_be_partial(placed: Placed) -> bool:
 def _holder(forest: Forest, placed: Placed) -> str | None:
     holder = forest.holder(placed)
     return holder.id if holder is not None else None
+
+
+def _tools_by_holder(trace: Trace, forest: Forest) -> dict[str | None, list[Placed]]:
+    tools: dict[str | None, list[Placed]] = defaultdict(list)
+    for placed in trace:
+        if isinstance(placed.record, ToolRecord):
+            tools[_holder(forest, placed)].append(placed)
+    return tools
+
+
+def _is_cut(placed: Placed) -> bool:
+    record = placed.record
+    return isinstance(record, ModelRecord) and record.fidelity.get("input") is Fidelity.TRUNCATED and not record.call_id
+
+
+def _mended(record: ModelRecord, before: Placed, tools: list[Placed]) -> ModelRecord:
+    earlier = before.record
+    if not isinstance(earlier, ModelRecord) or not asks_for_tools(earlier) or not _is_known(earlier):
+        return record
+    results, state = _results(before, tools, ())
+    answered = tuple(_bare(message) for message in (earlier.answer.messages[:1] if earlier.answer else ()))
+    whole = (*earlier.request.messages, *answered, *results)
+    if state is not Fidelity.RECONSTRUCTED or not is_part_of(record.request.messages, whole):
+        return record
+    request = replace(record.request, messages=whole)
+    fidelity = {**record.fidelity, "input": Fidelity.RECONSTRUCTED}
+    if not request.tools and earlier.request.tools:
+        request, fidelity["tools"] = replace(request, tools=earlier.request.tools), Fidelity.RECONSTRUCTED
+    return replace(record, request=request, fidelity=fidelity)
+
+
+def _is_known(record: ModelRecord) -> bool:
+    """Whether all that a call was told and answered is there."""
+    states = [record.fidelity.get(field, Fidelity.WHOLE) for field in ("input", "output", "arguments")]
+    return bool(record.request.messages) and all(state in (Fidelity.WHOLE, Fidelity.RECONSTRUCTED) for state in states)
 
 
 def _continued(record: ModelRecord, before: Placed | None, tools: list[Placed]) -> ModelRecord:

@@ -240,6 +240,8 @@ def _split(placed: Placed) -> Iterator[Placed]:
         if not last:
             answer = replace(answer, response_id=None, usage=None)
         fidelity = {**record.fidelity, **({} if last else {"usage": Fidelity.ABSENT})}
+        if any(part.get("type") == "tool_call_response" and "response" not in part for part in _parts(history)):
+            fidelity["input"] = Fidelity.TRUNCATED
         said = message
         if FACTS in message:
             answer, said = _with_facts(answer, message)
@@ -251,6 +253,10 @@ def _split(placed: Placed) -> Iterator[Placed]:
         )
         history += (said,)
         rounds += 1
+
+
+def _parts(messages: tuple[Message, ...]) -> Iterator[dict[str, Json]]:
+    return (part for message in messages for part in message.get("parts") or ())
 
 
 def _with_facts(answer: Answer, message: Message) -> tuple[Answer, Message]:

@@ -2,15 +2,42 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
+from itertools import pairwise
 
-from spanreel.model import Agent
+from spanreel.model import Agent, Fidelity
 from spanreel.records import ModelRecord, RunRecord, ToolRecord
 from spanreel_collector.repair.rounds import tells_rounds
+from spanreel_collector.sessions.continuing import asks_for_tools
 from spanreel_collector.trace import Forest, Placed, Trace
 
 _SERVER = 2
 """The kind of a span on the side that is called."""
+
+
+def gather_steps(trace: Trace) -> Trace:
+    """Steps whose run never arrived are that run's, where a model is told in one what it had asked for in another.
+
+    Else they may be as many runs, of an application whose span is not here.
+    """
+    known = {placed.id for placed in trace}
+    lone: dict[str, list[Placed]] = defaultdict(list)
+    for placed in trace:
+        step = isinstance(placed.record, RunRecord) and placed.record.outermost_only
+        if step and placed.parent is not None and placed.parent not in known:
+            lone[placed.parent].append(placed)
+    lone = {parent: steps for parent, steps in lone.items() if len(steps) > 1}
+    if not lone:
+        return trace
+    forest = Forest(trace)
+    calls: dict[str, list[tuple[str, ModelRecord]]] = defaultdict(list)
+    for placed in trace:
+        if isinstance(placed.record, ModelRecord) and placed.record.request.operation.opens_turn:
+            top = forest.top(placed)
+            calls[top.parent or ""].append((top.id, placed.record))
+    made = [_run_of(parent, steps) for parent, steps in lone.items() if _is_loop(calls[parent])]
+    return (*made, *trace)
 
 
 def settle_steps(trace: Trace) -> Trace:
@@ -55,6 +82,37 @@ def drop_lone_servers(trace: Trace) -> Trace:
         return _is_server(placed) and outermost and not any(forest.records_above(placed))
 
     return tuple(replace(placed, record=None) if alone(placed) else placed for placed in trace)
+
+
+def _is_loop(calls: list[tuple[str, ModelRecord]]) -> bool:
+    """Whether a call in one step goes on from a call in another that asked for tools."""
+    return any(
+        step != before
+        and asks_for_tools(earlier)
+        and earlier.request.messages
+        and later.request.messages[: len(earlier.request.messages)] == earlier.request.messages
+        for (before, earlier), (step, later) in pairwise(calls)
+    )
+
+
+def _run_of(identity: str, steps: list[Placed]) -> Placed:
+    """The run that these are the steps of: it was asked what the first was, and came to what the last came to."""
+    first, last = steps[0], steps[-1]
+    records = [placed.record for placed in steps if isinstance(placed.record, RunRecord)]
+    named = {record.agent.name: record.agent for record in records if record.agent.name is not None}
+    record = RunRecord(
+        agent=next(iter(named.values())) if len(named) == 1 else Agent(),
+        input=records[0].input,
+        output=records[-1].output,
+        status=records[-1].status,
+        error=records[-1].error,
+        fidelity=dict.fromkeys(("input", "output"), Fidelity.RECONSTRUCTED),
+    )
+    ends = [placed.span.end for placed in steps]
+    span = replace(
+        first.span, span_id=identity, name="", attributes={}, events=(), logs=(), end=max(ends) if all(ends) else 0
+    )
+    return replace(last, span=span, record=record, id=identity, parent=None, arrival=first.arrival)
 
 
 def _is_server(placed: Placed) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -47,6 +47,39 @@ def _is_one(part: dict[str, Any], told: dict[str, Any]) -> bool:
     """Whether a request's part repeats one that an answer tells, which may have no id of its call."""
     named = part if told.get("id") is not None or told.get("type") != "tool_call" else {**part, "id": None}
     return named == told
+
+
+def is_part_of(left: Sequence[Message], whole: Sequence[Message]) -> bool:
+    """Whether messages are what is left of a history: its beginning, cut off in the last, or its end, in the first."""
+    left = [message for message in left if message["parts"]]
+    if not left or len(left) > len(whole):
+        return False
+    beginning, end = whole[: len(left)], whole[len(whole) - len(left) :]
+    return _say_the_same(left[:-1], beginning[:-1], left[-1], beginning[-1]) or _say_the_same(
+        left[1:], end[1:], left[0], end[0]
+    )
+
+
+def _say_the_same(left: Sequence[Message], whole: Sequence[Message], cut: Message, uncut: Message) -> bool:
+    """Whether messages say what others do, and one of which parts may be missing, as much of what another one does."""
+    some = len(cut["parts"]) <= len(uncut["parts"]) and all(map(_is_alike, cut["parts"], uncut["parts"]))
+    if not some or (cut["role"] != uncut["role"] and left == []):
+        return False
+    return all(
+        one["role"] == other["role"]
+        and len(one["parts"]) == len(other["parts"])
+        and all(map(_is_alike, one["parts"], other["parts"]))
+        for one, other in zip(left, whole, strict=True)
+    )
+
+
+_SAYS = {"tool_call": "name", "tool_call_response": "id"}
+"""What parts are known by that an answer, or a tool, may spell in another way than the next request; others by all."""
+
+
+def _is_alike(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    key = _SAYS.get(str(one["type"]), "content")
+    return bool(one["type"] == other["type"] and one.get(key) == other.get(key))
 
 
 def goes_on_from(record: ModelRecord) -> list[str]:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Literal
 
-from spanreel.model import ErrorCategory, Status, ToolKind
+from spanreel.model import Agent, ErrorCategory, Status, ToolKind
 from spanreel.records import ModelRecord, ToolRecord
-from spanreel.session import AgentInfo, Draws, Entrypoint, ErrorInfo, ModelCall, Parent, Run, ToolCall, Turn
+from spanreel.session import Draws, Entrypoint, ErrorInfo, ModelCall, Parent, Run, ToolCall, Turn
 from spanreel_collector import json_text
 from spanreel_collector.sessions.calls import (
     model_id,
@@ -95,7 +95,7 @@ def write_run(draft: Draft, place: Place, tables: Tables, runs_of_tools: dict[st
         trace_id=draft.trace_id,
         path=place.path,
         parent=place.parent,
-        agent=agent_info(record.agent) if record else AgentInfo(),
+        agent=agent_info(record.agent if record else _agent_of_calls(models)),
         implicit=record is None,
         sees_tools=record is not None and record.sees_tools,
         draws=[Draws(kind=one.kind, site=one.site, values=list(one.values)) for one in record.draws]
@@ -114,6 +114,13 @@ def write_run(draft: Draft, place: Place, tables: Tables, runs_of_tools: dict[st
     )
     write_ends(run, draft, models, tables)
     return run
+
+
+def _agent_of_calls(models: list[Placed]) -> Agent:
+    """The agent that a run's calls say they are of, where the run itself says nothing and they agree."""
+    told = [placed.record.agent for placed in models if isinstance(placed.record, ModelRecord)]
+    named = {agent.name: agent for agent in told if agent.name is not None}
+    return next(iter(named.values())) if len(named) == 1 else Agent()
 
 
 def _order(draft: Draft, models: list[Placed], tools: list[Placed]) -> Literal["cause", "start", "arrival"]:

@@ -111,7 +111,9 @@ def _read_model(span: RawSpan, cut_at: int | None) -> ModelRecord:
     request, fidelity = _read_request(span, sent[0] if sent else None, cut_at)
     request = replace(request, messages=wrapped.read_results(request.messages, provider))
     answer, fidelity["output"] = _read_answer(span, cut_at)
-    request, answer = _apart(request, answer, content.read_history(values.decoded(attributes, "output.value")))
+    history = content.read_history(values.decoded(attributes, "output.value"))
+    answer, strays = messages.with_strays(attributes, answer)
+    request, answer = _apart(request, answer, history or strays)
     error = values.failure(span, ErrorCategory.MODEL)
     if error and fidelity["output"] is Fidelity.ABSENT:
         del fidelity["output"]
@@ -143,7 +145,7 @@ def _read_models(span: RawSpan, request: Request, parameters: dict[str, Json]) -
     answered = values.text(attributes, "llm.response.model_name", "llm.model_name")
     asked = request.model or values.text(attributes, "llm.request.model_name")
     asked = asked or (named if isinstance(named, str) and parameters.get("object") != "response" else None)
-    asked = asked or values.text(attributes, "llm.model_name")
+    asked = asked or values.text(attributes, "llm.model_name") or genai_spans.named_model(span)
     if span.origin.scope.endswith(_ROUTERS):
         bare = wrapped.bare_model(asked)
         return bare, None if answered == asked != bare else answered

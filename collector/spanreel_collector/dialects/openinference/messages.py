@@ -5,7 +5,9 @@ An attribute without a value is not there.
 
 from __future__ import annotations
 
-from spanreel.model import Fidelity, Json, Message
+from dataclasses import replace
+
+from spanreel.model import Answer, Fidelity, Json, Message
 from spanreel.protocols import media
 from spanreel_collector.dialects import values
 from spanreel_collector.dialects.content import reprs
@@ -16,6 +18,7 @@ REDACTED = "__REDACTED__"
 
 _ROLES = {"tool-call": "assistant", "tool-response": "user"}
 """Roles of smolagents, which sends these to the model under the names on the right."""
+_STRAY = "message.tool_calls"
 _SIGNED = ("signature", "encrypted_content", "data", "id")
 
 
@@ -25,9 +28,25 @@ def read(attributes: Attributes, prefix: str, cut_at: int | None = None) -> tupl
     if not found:
         return (), Fidelity.ABSENT
     texts = [text for message in found for text in _texts(message["parts"])]
-    if cut_at is not None and any(len(text) == cut_at for text in texts):
+    if cut_at is not None and (any(len(text) == cut_at for text in texts) or any(map(_is_hollow, found))):
         return found, Fidelity.TRUNCATED
     return found, Fidelity.REDACTED if REDACTED in texts else Fidelity.WHOLE
+
+
+def with_strays(attributes: Attributes, answer: Answer | None) -> tuple[Answer | None, tuple[Message, ...]]:
+    """The answer, and the round before it, by the calls that google-genai's instrumentation puts under no message.
+
+    They are those of the answer, where it says nothing; where it says something, the SDK had them answered before.
+    """
+    calls = [_call(item["tool_call"]) for item in nested(attributes, _STRAY) if is_tree(item.get("tool_call"))]
+    asked = [call for call in calls if call["name"]]
+    last = answer.messages[-1] if answer and answer.messages else None
+    if not asked or answer is None or last is None or any(part["type"] == "tool_call" for part in last["parts"]):
+        return answer, ()
+    if not last["parts"]:
+        return replace(answer, messages=(*answer.messages[:-1], {**last, "parts": asked})), ()
+    told: list[dict[str, Json]] = [{"type": "tool_call_response", "id": call["id"]} for call in asked]
+    return answer, ({"role": "assistant", "parts": asked}, {"role": "tool", "parts": told})
 
 
 def is_complete(attributes: Attributes, prefix: str) -> bool:
@@ -134,6 +153,11 @@ def _call(call: Tree) -> dict[str, Json]:
     }
     signature = values.text(call, "reasoning_signature")
     return {**part, "provider_fields": {"reasoning_signature": signature}} if signature else part
+
+
+def _is_hollow(message: Message) -> bool:
+    """Whether nothing is told but whose message it was: its content stood in a value that was cut off."""
+    return not any(set(part) - {"type", "id"} for part in message["parts"])
 
 
 def _texts(parts: list[dict[str, Json]]) -> list[str]:

@@ -73,7 +73,8 @@ def _agent_name(span: RawSpan, kind: str) -> str | None:
     if library == "crewai":
         return values.text(span.attributes, "graph.node.id")
     by_hand = "openinference" not in span.origin.scope
-    return span.name.removesuffix(".run") if by_hand or library in _FRAMEWORKS_OWN else None
+    named = span.name.removeprefix("invoke_agent ").removesuffix(".run")
+    return named if by_hand or library in _FRAMEWORKS_OWN else None
 
 
 def _is_node(span: RawSpan) -> bool:
