@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import yaml
 
 from conftest import ROOT
+from otel_collector import binary, free_ports, wait_until
+from otlp_lines import request as otlp_request
+from otlp_lines import span
+from postgres import Cluster
 from spanreel_collector.access import TOKENS
 from spanreel_collector.service.settings import add_flags, read_settings
 
@@ -119,3 +130,105 @@ def test_the_image_of_the_service_holds_what_the_tests_run_with() -> None:
     assert pins("service.txt") <= pins("env-a.txt")
     assert "requirements/service.txt" in image("spanreel")
     assert "--require-hashes" in image("spanreel")
+
+
+# -- the same commands, run ------------------------------------------------------------------------------------------
+
+
+def image_list(service: str, instruction: str) -> list[str]:
+    """What the last of an image's instructions of this kind says, which is a list: of HEALTHCHECK, its command."""
+    last = image(service).rpartition("\nFROM ")[2].replace("\\\n", " ")
+    words: list[str] = json.loads(re.findall(rf"^{instruction} [^\[\n]*(\[.*\])$", last, re.MULTILINE)[-1])
+    return words
+
+
+def healthy(service: str, ports: Mapping[int, int]) -> bool:
+    """Whether its own check says so, with these ports in the place of its own."""
+    words = image_list(service, "HEALTHCHECK")
+    if words[0] == "python":
+        words[0] = sys.executable
+    command = [re.sub("|".join(map(str, ports)), lambda port: str(ports[int(port[0])]), word) for word in words]
+    return subprocess.run(command, capture_output=True, timeout=30, check=False).returncode == 0
+
+
+@contextmanager
+def container(
+    command: Sequence[str | Path], variables: Mapping[str, str], folder: Path
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that knows of its surroundings only what a container tells it, and is told to stop at the end."""
+    with (folder / "log").open("ab") as log:
+        process = subprocess.Popen(
+            [*command], env={"PATH": os.environ["PATH"], **variables}, cwd=folder, stdout=log, stderr=log
+        )
+    try:
+        yield process
+        process.terminate()
+        assert process.wait(60) == 0, (folder / "log").read_text()
+    finally:
+        process.kill()
+
+
+@pytest.mark.slow
+def test_what_the_containers_run_takes_spans_by_way_of_each_other_and_says_that_it_is_healthy(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    http, grpc, page, door, health = free_ports(5)
+    store = environment("spanreel")["SPANREEL_STORE"]
+    assert re.fullmatch(r"postgresql://spanreel:p+@postgresql/spanreel", store)
+    given = {**image_environment("spanreel"), **environment("spanreel"), "SPANREEL_STORE": cluster.new_database()}
+    # Their addresses, at ports that are free here; theirs are their own there.
+    given |= {"SPANREEL_SERVE_HTTP": f"127.0.0.1:{page}", "SPANREEL_SERVE_GRPC": f"127.0.0.1:{door}"}
+    del given["PATH"]
+    assert image_list("spanreel", "ENTRYPOINT") == ["spanreel"]
+    service = [sys.executable, "-m", *image_list("spanreel", "ENTRYPOINT"), *SERVICES["spanreel"]["command"]]
+    forwarding = {**environment("collector"), "SPANREEL_URL": f"http://127.0.0.1:{page}", "COLLECTOR_HOST": "127.0.0.1"}
+    forwarding |= {"COLLECTOR_HTTP_PORT": str(http), "COLLECTOR_GRPC_PORT": str(grpc)}
+    forwarding |= {"COLLECTOR_HEALTH_PORT": str(health), "COLLECTOR_QUEUE": str(tmp_path / "queue")}
+    configuration = [word.replace("/etc/otelcol", str(ROOT / "collector")) for word in image_list("collector", "CMD")]
+    collector: list[str | Path] = [binary(), *configuration, "--set=service.telemetry.metrics.level=none"]
+    ports = {4318: page, 13133: health}
+    assert not healthy("spanreel", ports)
+    assert not healthy("collector", ports)
+    (tmp_path / "service").mkdir()
+    with container(service, given, tmp_path / "service"), container(collector, forwarding, tmp_path):
+        wait_until(lambda: healthy("spanreel", ports), what="the service's check says that it is ill")
+        wait_until(lambda: healthy("collector", ports), what="the Collector's check says that it is ill")
+        sent = httpx.post(f"http://127.0.0.1:{http}/v1/traces", json=otlp_request(span(1, "said", {})), trust_env=False)
+        assert sent.status_code == 200
+        # It forwards with a token that lets in and nothing else.
+        size = f"http://127.0.0.1:{page}/api/v1/size"
+        headers = {name: {"authorization": f"Bearer {given[name]}"} for name in SECRETS if name in given}
+        assert httpx.get(size, headers=headers["SPANREEL_INGEST_TOKEN"], trust_env=False).status_code == 403
+
+        def kept() -> bool:
+            return bool(httpx.get(size, headers=headers["SPANREEL_TOKEN"], trust_env=False).json()["items"] == 1)
+
+        wait_until(kept, what="what the Collector was sent does not come to the service")
+    lines = (tmp_path / "service" / "log").read_text().splitlines()
+    assert any("serving" in line for line in lines)
+    assert all(json.loads(line)["message"] for line in lines if line.startswith("{"))
+
+
+@pytest.mark.slow
+def test_the_image_alone_keeps_what_it_is_sent_in_its_volume(tmp_path: Path) -> None:
+    http, grpc = free_ports(2)
+    given = image_environment("spanreel")
+    assert given["SPANREEL_STORE"] == "sqlite:////data/spanreel.db"
+    assert re.search(r"^VOLUME /data$", image("spanreel"), re.MULTILINE)
+    del given["PATH"]
+    given["SPANREEL_STORE"] = f"sqlite:///{tmp_path}/data/spanreel.db"
+    (tmp_path / "data").mkdir()
+    command = [sys.executable, "-m", *image_list("spanreel", "ENTRYPOINT"), *image_list("spanreel", "CMD")]
+    # It is reached from outside, so that without a token it does not start.
+    refused = subprocess.run(command, env=given, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert refused.returncode == 64
+    assert "token" in refused.stderr
+    given |= {"SPANREEL_TOKEN": SECRETS["SPANREEL_TOKEN"], "SPANREEL_INGEST_TOKEN": SECRETS["SPANREEL_INGEST_TOKEN"]}
+    given |= {"SPANREEL_SERVE_HTTP": f"127.0.0.1:{http}", "SPANREEL_SERVE_GRPC": f"127.0.0.1:{grpc}"}
+    with container(command, given, tmp_path):
+        wait_until(lambda: healthy("spanreel", {4318: http}), what="its check says that it is ill")
+        headers = {"authorization": f"Bearer {given['SPANREEL_INGEST_TOKEN']}"}
+        url = f"http://127.0.0.1:{http}/v1/traces"
+        sent = httpx.post(url, json=otlp_request(span(1, "said", {})), headers=headers, trust_env=False)
+        assert sent.status_code == 200
+    assert (tmp_path / "data" / "spanreel.db").stat().st_size > 0
