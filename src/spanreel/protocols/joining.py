@@ -1,8 +1,14 @@
-"""Texts that come in pieces, put together in JSON values that are still growing."""
+"""Texts that come in pieces, put together in JSON values that are still growing; and cut as a model would."""
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from spanreel.model import Json
+
+_WORD: Final = re.compile(r"\s*\S+|\s+")
+_SLICE: Final = 16
 
 
 class Text:
@@ -13,6 +19,16 @@ class Text:
 
     def __str__(self) -> str:
         return "".join(self.pieces)
+
+
+def words(text: str) -> list[str]:
+    """The text in pieces as a model gives it: its words, each with the space before it."""
+    return _WORD.findall(text)
+
+
+def slices(text: str) -> list[str]:
+    """The text in pieces of one length, as what is no prose may be given."""
+    return [text[start : start + _SLICE] for start in range(0, len(text), _SLICE)]
 
 
 def append(target: dict[str, Json], key: str, piece: str) -> None:

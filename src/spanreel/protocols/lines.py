@@ -8,7 +8,9 @@ import pydantic_core
 
 from spanreel.exchange import Piece
 from spanreel.model import Json
-from spanreel.protocols.sse import Body, Event
+from spanreel.protocols.residue import write_json
+from spanreel.protocols.sse import EVENT, Body, Event
+from spanreel.protocols.weaving import Growing, Item, Woven
 
 
 def read_lines(pieces: Sequence[Piece]) -> list[Event]:
@@ -23,6 +25,26 @@ def read_lines(pieces: Sequence[Piece]) -> list[Event]:
             events.append(Event(body.arrivals([after])[0] / 1000, data=text, ended=end >= 0))
         start = after
     return events
+
+
+def read_items(pieces: Sequence[Piece], growing: Growing, stream: str) -> list[Item]:
+    """The lines of a streamed answer, each taken in; ValueError, which names the stream, where there is none."""
+    items: list[Item] = []
+    for event in read_lines(pieces):
+        fields = read_object(event) if event.ended else None
+        if fields is None or EVENT in fields:
+            items.append(event)
+        else:
+            items.append(Woven(event.time, fields, growing.add(fields)))
+    if not items:
+        raise ValueError(f"{stream} stream: holds no line")
+    return items
+
+
+def write_item(item: Item) -> Piece:
+    """The inverse, of one of them."""
+    event = item if isinstance(item, Event) else Event(item.time, data=write_json(item.fields).decode())
+    return item.time, write_line(event)
 
 
 def write_line(event: Event) -> bytes:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from spanreel.model import Json
 from spanreel.protocols.repeats import Fields, Path, find, put
@@ -33,6 +34,26 @@ class Woven:
 
 Item = Woven | Event
 """An event of a stream; as it came where it is none of the protocol's."""
+
+
+class Growing(Protocol):
+    """An answer in the making."""
+
+    def add(self, fields: Fields, /) -> Sequence[Spot]:
+        """Take in one event; where the pieces stand that it brought."""
+        ...
+
+    def body(self) -> Fields:
+        """The answer, as it is written plain."""
+        ...
+
+
+def amounts_to(body: Fields, names: Sequence[str], growing: Growing, events: Sequence[Fields]) -> bool:
+    """Whether events come to an answer, as far as these members of it say."""
+    for fields in events:
+        growing.add(fields)
+    came = growing.body()
+    return all(same(came.get(name), body.get(name)) for name in names)
 
 
 def record(items: Sequence[Item], body: Json) -> tuple[list[Json], ...]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
 from spanreel.model import Json
 from spanreel.protocols.anthropic.blocks import SERVER_CALLS
+from spanreel.protocols.joining import slices, words
 
 DELTAS: Final = {
     "text": ("text_delta", "text"),
@@ -26,8 +26,6 @@ _EMPTY: Final[Mapping[str, Mapping[str, Json]]] = {
     "compaction": {"content": None, "encrypted_content": None},
     **{kind: {"input": {}} for kind in ("tool_use", *SERVER_CALLS)},
 }
-_WORDS = re.compile(r"\s*\S+|\s+")
-_STEP = 16
 
 
 def begin_message(body: Mapping[str, Json]) -> dict[str, Json]:
@@ -82,5 +80,5 @@ def _deltas(block: Mapping[str, Json], text: str | None) -> Iterator[dict[str, J
 def _pieces(field: str, text: str) -> list[str]:
     """A signature comes whole, JSON by length, all else by words."""
     if field == "input":
-        return [text[start : start + _STEP] for start in range(0, len(text), _STEP)]
-    return _WORDS.findall(text) if field != "signature" else [text] * bool(text)
+        return slices(text)
+    return words(text) if field != "signature" else [text] * bool(text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -15,12 +14,12 @@ from spanreel.exchange import Piece
 from spanreel.model import Answer, Json
 from spanreel.protocols.bedrock.answers import read_body, write_body, write_failure
 from spanreel.protocols.frames import Frame, Header, read_frames, write_frame
-from spanreel.protocols.joining import append, settle
+from spanreel.protocols.joining import append, settle, slices, words
 from spanreel.protocols.openai_errors import write_error
 from spanreel.protocols.repeats import Path
-from spanreel.protocols.residue import EXACT, read_arguments, same, write_arguments, write_json
+from spanreel.protocols.residue import EXACT, read_arguments, write_arguments, write_json
 from spanreel.protocols.sse import EVENT, Event
-from spanreel.protocols.weaving import Item, Spot, Woven, record, restore
+from spanreel.protocols.weaving import Item, Spot, Woven, amounts_to, record, restore
 
 _KINDS: Final = (":event-type", ":exception-type")
 _CONTENT: Final[Path] = ("output", "message", "content")
@@ -32,8 +31,6 @@ _DELTAS: Final[tuple[tuple[Path, Path], ...]] = (
     (("reasoningContent", "redactedContent"), ("reasoningContent", "redactedContent")),
 )
 """Where the text of a delta stands in it, and where in the block that it is a piece of."""
-_WORDS: Final = re.compile(r"\s*\S+|\s+")
-_STEP: Final = 16
 
 
 class Joined:
@@ -138,7 +135,8 @@ def split(answer: Answer) -> list[Piece]:
         return [(0.0, write_error(answer, write_failure))]
     told = (chunk[-1][EXACT] for chunk in answer.chunks if isinstance(chunk[-1], dict) and EXACT in chunk[-1])
     body = _with_texts(answer, {form[0]: form[1] for form in told if isinstance(form, list) and len(form) == 2})
-    items = restore(answer.chunks, body, partial(_came_to, body)) or [Woven(0.0, fields) for fields in _cut(body)]
+    came_to = partial(amounts_to, body, ("output",), Joined())
+    items = restore(answer.chunks, body, came_to) or map(partial(Woven, 0.0), _cut(body))
     return [(item.time, _write_item(item)) for item in items]
 
 
@@ -163,13 +161,6 @@ def _write_item(item: Item) -> bytes:
     told: Any = item.around[0] if item.around else {}
     headers = [(str(name), str(value)) for name, value in told.get("headers") or _headers(kind)]
     return write_frame(headers, write_json(payload))
-
-
-def _came_to(body: Mapping[str, Json], events: Sequence[Mapping[str, Json]]) -> bool:
-    joined = Joined()
-    for fields in events:
-        joined.add(fields)
-    return same(joined.body().get("output"), body.get("output"))
 
 
 def _with_texts(answer: Answer, forms: Mapping[int, Json]) -> dict[str, Json]:
@@ -251,9 +242,7 @@ def _cut_block(index: int, block: Mapping[str, Json]) -> Iterator[dict[str, Json
         text = _text(block, of)
         if not isinstance(text, str):
             continue
-        starts = range(0, len(text), _STEP)
-        words = _WORDS.findall(text) if of[-1] == "text" else [text[start : start + _STEP] for start in starts]
-        for piece in words:
+        for piece in words(text) if of[-1] == "text" else slices(text):
             said: Json = piece
             for step in reversed(at):
                 said = {step: said}

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from spanreel.exchange import Piece
 from spanreel.model import Answer, Json, Message
 from spanreel.protocols.cohere.answers import WRITE_REASON, read_reason, read_usage, write_failure, write_usage
-from spanreel.protocols.lines import read_lines, read_object, write_line
+from spanreel.protocols.joining import words
+from spanreel.protocols.lines import read_items, write_item
 from spanreel.protocols.openai_errors import describe_error, write_error
-from spanreel.protocols.residue import keep, kept, overlay, residue, same, write_json
-from spanreel.protocols.sse import EVENT, Event
-from spanreel.protocols.weaving import Item, Spot, Woven, record, restore
-
-_WORDS: Final = re.compile(r"\s*\S+|\s+")
+from spanreel.protocols.residue import keep, kept, overlay, residue
+from spanreel.protocols.weaving import Spot, Woven, amounts_to, record, restore
 
 
 def read_body(body: Mapping[str, Json]) -> Answer:
@@ -118,17 +115,8 @@ class Joined:
 
 def join(pieces: Sequence[Piece]) -> Answer:
     """Read a streamed body, whole or cut off; ValueError where it holds no line at all."""
-    events = read_lines(pieces)
-    if not events:
-        raise ValueError("cohere_chat_v1 stream: holds no line")
     joined = Joined()
-    items: list[Item] = []
-    for event in events:
-        fields = read_object(event) if event.ended else None
-        if fields is None or EVENT in fields:
-            items.append(event)
-        else:
-            items.append(Woven(event.time, fields, joined.add(fields)))
+    items = read_items(pieces, joined, "cohere_chat_v1")
     answer = read_body(joined.body())
     return replace(answer, streamed=True, complete=joined.ended, chunks=record(items, write_body(answer)))
 
@@ -138,27 +126,15 @@ def split(answer: Answer) -> list[Piece]:
     if answer.status >= 400:
         return [(0.0, write_error(answer, write_failure))]
     body = write_body(answer)
-    items = restore(answer.chunks, body, partial(_came_to, body)) or [Woven(0.0, line) for line in _cut(body)]
-    return [(item.time, write_line(_as_event(item))) for item in items]
-
-
-def _came_to(body: Mapping[str, Json], lines: Sequence[Mapping[str, Json]]) -> bool:
-    joined = Joined()
-    for line in lines:
-        joined.add(line)
-    came = joined.body()
-    return all(same(came.get(name), body.get(name)) for name in ("text", "tool_calls"))
-
-
-def _as_event(item: Item) -> Event:
-    return item if isinstance(item, Event) else Event(item.time, data=write_json(item.fields).decode())
+    came_to = partial(amounts_to, body, ("text", "tool_calls"), Joined())
+    return [write_item(item) for item in restore(answer.chunks, body, came_to) or map(partial(Woven, 0.0), _cut(body))]
 
 
 def _cut(body: Mapping[str, Json]) -> Iterator[dict[str, Json]]:
     """The lines that Cohere would send: the start, the text word by word, the calls, and all of it once more."""
     generation = body.get("generation_id", "spanreel-replayed")
     yield {"is_finished": False, "event_type": "stream-start", "generation_id": generation}
-    for piece in _WORDS.findall(str(body.get("text") or "")):
+    for piece in words(str(body.get("text") or "")):
         yield {"is_finished": False, "event_type": "text-generation", "text": piece}
     if body.get("tool_calls"):
         yield {"is_finished": False, "event_type": "tool-calls-generation", "tool_calls": body["tool_calls"]}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -11,16 +10,15 @@ from typing import Any, Final
 from spanreel.exchange import Piece
 from spanreel.model import Answer, Json
 from spanreel.protocols.cohere.answers import read_body, write_body
-from spanreel.protocols.joining import append, settle
+from spanreel.protocols.joining import append, settle, words
 from spanreel.protocols.openai_errors import write_error
 from spanreel.protocols.repeats import Path, Repeats, read
-from spanreel.protocols.residue import same, write_json
+from spanreel.protocols.residue import write_json
 from spanreel.protocols.sse import EVENT, Event, frame, reframe, write_event
 from spanreel.protocols.typed_events import kind_of, read_fields
-from spanreel.protocols.weaving import Item, Spot, Woven, record, restore
+from spanreel.protocols.weaving import Item, Spot, Woven, amounts_to, record, restore
 
 DONE: Final = "[DONE]"
-_WORDS: Final = re.compile(r"\s*\S+|\s+")
 _EMPTY: Final = ("content", "tool_plan", "tool_calls", "citations")
 
 
@@ -117,20 +115,13 @@ def split(answer: Answer) -> list[Piece]:
     if answer.status >= 400:
         return [(0.0, write_error(answer))]
     body = write_body(answer)
-    items = restore(answer.chunks, body, partial(_came_to, body)) or list(_cut(body))
+    items = restore(answer.chunks, body, partial(amounts_to, body, ("message",), Joined())) or list(_cut(body))
     return [(item.time, write_event(_as_event(item))) for item in items]
 
 
 def _parse(event: Event) -> dict[str, Json] | None:
     fields = read_fields(event)
     return None if fields is None or EVENT in fields else fields
-
-
-def _came_to(body: Mapping[str, Json], events: Sequence[Mapping[str, Json]]) -> bool:
-    joined = Joined()
-    for event in events:
-        joined.add(event)
-    return same(joined.body().get("message"), body.get("message"))
 
 
 def _as_event(item: Item) -> Event:
@@ -179,7 +170,7 @@ def _cut(body: Mapping[str, Json]) -> Iterator[Item]:
     begun = {**around, "content": [], "tool_plan": "", "tool_calls": [], "citations": []}
     yield Woven(0.0, {"id": body.get("id"), "type": "message-start", "delta": {"message": begun}})
     plan = message.get("tool_plan")
-    for piece in _WORDS.findall(plan) if isinstance(plan, str) else ():
+    for piece in words(plan) if isinstance(plan, str) else ():
         yield Woven(0.0, {"type": "tool-plan-delta", "delta": {"message": {"tool_plan": piece}}})
     for kind, field in (("tool-call", "tool_calls"), ("content", "content")):
         entries = message.get(field)
@@ -207,7 +198,7 @@ def _cut_entry(kind: str, field: str, index: int, entry: Json) -> Iterator[Item]
         text: Json = entry
         for step in path:
             text = text[step]
-        for piece in _WORDS.findall(text):
+        for piece in words(text):
             said: Json = piece
             for step in reversed(path):
                 said = {step: said}

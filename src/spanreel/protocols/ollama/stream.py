@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -10,17 +9,14 @@ from typing import Final
 
 from spanreel.exchange import Piece
 from spanreel.model import Answer, Json
-from spanreel.protocols.joining import append, settle
-from spanreel.protocols.lines import read_lines, read_object, write_line
+from spanreel.protocols.joining import append, settle, words
+from spanreel.protocols.lines import read_items, write_item
 from spanreel.protocols.ollama.messages import read_body, write_body
 from spanreel.protocols.openai_errors import write_error
-from spanreel.protocols.residue import same, write_json
-from spanreel.protocols.sse import EVENT, Event
-from spanreel.protocols.weaving import Item, Spot, Woven, record, restore
+from spanreel.protocols.weaving import Spot, Woven, amounts_to, record, restore
 
 _TEXTS: Final = ("content", "thinking")
 _LISTS: Final = ("tool_calls", "images")
-_WORDS: Final = re.compile(r"\s*\S+|\s+")
 
 
 class Joined:
@@ -63,17 +59,8 @@ class Joined:
 
 def join(pieces: Sequence[Piece]) -> Answer:
     """Read a streamed body, whole or cut off; ValueError where it holds no line at all."""
-    events = read_lines(pieces)
-    if not events:
-        raise ValueError("ollama stream: holds no line")
     joined = Joined()
-    items: list[Item] = []
-    for event in events:
-        fields = read_object(event) if event.ended or event is events[-1] else None
-        if fields is None or EVENT in fields or not event.ended:
-            items.append(event)
-        else:
-            items.append(Woven(event.time, fields, joined.add(fields)))
+    items = read_items(pieces, joined, "ollama")
     answer = read_body(joined.body())
     return replace(answer, streamed=True, complete=joined.ended, chunks=record(items, write_body(answer)))
 
@@ -83,19 +70,8 @@ def split(answer: Answer) -> list[Piece]:
     if answer.status >= 400:
         return [(0.0, write_error(answer))]
     body = write_body(answer)
-    items = restore(answer.chunks, body, partial(_came_to, body)) or [Woven(0.0, line) for line in _cut(body)]
-    return [(item.time, write_line(_as_event(item))) for item in items]
-
-
-def _came_to(body: Mapping[str, Json], lines: Sequence[Mapping[str, Json]]) -> bool:
-    joined = Joined()
-    for line in lines:
-        joined.add(line)
-    return same(joined.body().get("message"), body.get("message"))
-
-
-def _as_event(item: Item) -> Event:
-    return item if isinstance(item, Event) else Event(item.time, data=write_json(item.fields).decode())
+    came_to = partial(amounts_to, body, ("message",), Joined())
+    return [write_item(item) for item in restore(answer.chunks, body, came_to) or map(partial(Woven, 0.0), _cut(body))]
 
 
 def _cut(body: Mapping[str, Json]) -> Iterator[dict[str, Json]]:
@@ -106,7 +82,7 @@ def _cut(body: Mapping[str, Json]) -> Iterator[dict[str, Json]]:
         around = {key: value for key, value in message.items() if key not in (*_TEXTS, *_LISTS)}
         for key in ("thinking", "content"):
             text = message.get(key)
-            for piece in _WORDS.findall(text) if isinstance(text, str) else ():
+            for piece in words(text) if isinstance(text, str) else ():
                 said = {"content": piece} if key == "content" else {"content": "", key: piece}
                 yield {**shared, "message": {**around, **said}, "done": False}
         lists = {key: message[key] for key in _LISTS if message.get(key)}

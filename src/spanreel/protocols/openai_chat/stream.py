@@ -7,7 +7,6 @@ that repeat the one before them are recorded as one (`protocols.chunks`).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
@@ -17,6 +16,7 @@ import pydantic_core
 from spanreel.exchange import Piece
 from spanreel.model import Answer, Json
 from spanreel.protocols.chunks import REPEATS, Chunks, read_back
+from spanreel.protocols.joining import slices, words
 from spanreel.protocols.openai_chat.answers import read_body, write_body
 from spanreel.protocols.openai_chat.hiding import Shown, hide
 from spanreel.protocols.openai_chat.joined import Joined
@@ -29,8 +29,6 @@ from spanreel.protocols.sse import EVENT, Event, frame, rebuild, reframe, write_
 DONE: Final = "[DONE]"
 # Fields of a choice that are recorded with every chunk.
 _DIRECT = ("index", "delta")
-_WORDS = re.compile(r"\s*\S+|\s+")
-_ARGUMENTS_STEP = 16
 
 
 def join(pieces: Sequence[Piece]) -> Answer:
@@ -208,7 +206,7 @@ def _cut_message(message: Json) -> Iterator[dict[str, Json]]:
     content = message.get("content")
     for key in (*texts, "content"):
         if isinstance(message.get(key), str):
-            for piece in _WORDS.findall(message[key]):
+            for piece in words(message[key]):
                 yield {key: piece}
     if isinstance(content, list):
         yield {"content": content}
@@ -225,8 +223,7 @@ def _cut_calls(message: Mapping[str, Json]) -> Iterator[dict[str, Json]]:
         inner = inner if isinstance(inner, dict) else {}
         text = str(inner.get(field) or "")
         yield {"tool_calls": [{"index": index, **call, kind: {**inner, field: ""}}]}
-        for start in range(0, len(text), _ARGUMENTS_STEP):
-            piece = text[start : start + _ARGUMENTS_STEP]
+        for piece in slices(text):
             yield {"tool_calls": [{"index": index, kind: {field: piece}}]}
     legacy = message.get("function_call")
     if isinstance(legacy, dict):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from spanreel.model import Json
+from spanreel.protocols.joining import slices, words
 
-_WORDS = re.compile(r"\s*\S+|\s+")
-_STEP = 16
 _TEXTS = {
     "function_call": ("arguments", "function_call_arguments"),
     "custom_tool_call": ("input", "custom_tool_call_input"),
@@ -65,8 +63,7 @@ def _item_events(item: Mapping[str, Json], index: int) -> Iterator[dict[str, Jso
         begun |= {"status": "in_progress", field: ""}
         name = {"name": item["name"]} if kind == "function_call" and "name" in item else {}
         text = item[field]
-        for start in range(0, len(text), _STEP):
-            middle.append({"type": f"response.{stem}.delta", **place, "delta": text[start : start + _STEP]})
+        middle += [{"type": f"response.{stem}.delta", **place, "delta": piece} for piece in slices(text)]
         middle.append({"type": f"response.{stem}.done", **place, **name, field: text})
     elif kind in _STATES:
         begun |= {"status": "in_progress"}
@@ -86,7 +83,7 @@ def _content_events(item: Mapping[str, Json], place: Mapping[str, Json]) -> Iter
         field, stem = entry
         extra: dict[str, Json] = {"logprobs": []} if stem == "output_text" else {}
         yield {"type": "response.content_part.added", **here, "part": {**part, field: "", **_without_annotations(part)}}
-        for piece in _WORDS.findall(part[field]):
+        for piece in words(part[field]):
             yield {"type": f"response.{stem}.delta", **here, "delta": piece, **extra}
         annotations = part.get("annotations")
         for number, annotation in enumerate(annotations if isinstance(annotations, list) else []):
@@ -107,7 +104,7 @@ def _summary_events(item: Mapping[str, Json], place: Mapping[str, Json]) -> Iter
             continue
         here = {**place, "summary_index": index}
         yield {"type": "response.reasoning_summary_part.added", **here, "part": {**part, "text": ""}}
-        for piece in _WORDS.findall(part["text"]):
+        for piece in words(part["text"]):
             yield {"type": "response.reasoning_summary_text.delta", **here, "delta": piece}
         yield {"type": "response.reasoning_summary_text.done", **here, "text": part["text"]}
         yield {"type": "response.reasoning_summary_part.done", **here, "part": part}
