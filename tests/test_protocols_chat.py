@@ -721,10 +721,60 @@ def test_all_that_comes_in_pieces_is_joined() -> None:
 
 def test_content_may_come_as_lists() -> None:
     thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm"}]}
+    thought = {"type": "reasoning", "content": "Hm", "provider_fields": {"$form": "content"}}
     answer = join(delta(content=""), delta(content=[thinking]), delta(content="Yes"), delta(content=""))
-    assert answer.messages[0]["parts"] == [thinking, {"type": "text", "content": "Yes"}]
+    assert answer.messages[0]["parts"] == [thought, {"type": "text", "content": "Yes"}]
     answer = join(delta(content="Yes"), delta(content=[thinking]))
-    assert answer.messages[0]["parts"] == [{"type": "text", "content": "Yes"}, thinking]
+    assert answer.messages[0]["parts"] == [{"type": "text", "content": "Yes"}, thought]
+
+
+@pytest.mark.parametrize("thought", ["Hm", [{"type": "text", "text": "H"}, {"type": "text", "text": "m"}]])
+def test_thoughts_in_content_are_reasoning(thought: Any) -> None:
+    message = {"role": "assistant", "content": [{"type": "thinking", "thinking": thought, "closed": True}]}
+    body = {"model": "m", "messages": [message]}
+    request = openai_chat.read_request(json.dumps(body).encode(), Operation.CHAT)
+    (part,) = request.messages[0]["parts"]
+    assert (part["type"], part["content"]) == ("reasoning", "Hm")
+    assert json.loads(openai_chat.write_request(request)) == body
+
+
+def test_lists_of_content_in_pieces_are_put_together_and_stand_in_no_chunk() -> None:
+    def thinks(text: str) -> dict[str, Any]:
+        return {"type": "thinking", "thinking": [{"type": "text", "text": text}]}
+
+    def says(text: str) -> dict[str, Any]:
+        return {"type": "text", "text": text}
+
+    reference = {"type": "reference", "reference_ids": [1]}
+    contents: list[Any] = ["", "", [thinks("the key ")], [thinks("is"), says("fi")], [says("n")], "a", "l", "l", "y"]
+    contents += [[reference], "see", [thinks("once ")], [thinks("more")], [{"type": "text", "text": "x", "own": 1}], ""]
+    chunks = [delta(content=content) for content in contents]
+    answer = join(*chunks)
+    assert [part.get("content") for part in answer.messages[0]["parts"]] == [
+        *("the key is", "finally", None, "see", "once more", "x")
+    ]
+    assert not [text for text in ("key", "once") if text in json.dumps(answer.chunks)]
+    assert openai_chat.join(openai_chat.split(answer)) == answer
+    begun = join(delta(content="o"), delta(content="n"), delta(content="e"), delta(content=[says(" two"), thinks("?")]))
+    assert [part["content"] for part in begun.messages[0]["parts"]] == ["one two", "?"]
+
+
+def test_what_a_chunk_repeats_of_all_before_it_is_recorded_by_its_length() -> None:
+    """As Perplexity streams, each chunk with the message so far beside its delta."""
+    chunks = []
+    for so_far, piece in (("", ""), ("Paris", "Paris"), ("Paris is", " is"), ("Paris is it.", " it."), ("other", "")):
+        message = {"role": "assistant", "content": so_far}
+        chunks.append({"choices": [{"index": 0, "message": message, "delta": {"content": piece}}]})
+    answer = join(*chunks)
+    assert answer.messages[0]["parts"] == [{"type": "text", "content": "Paris is it."}]
+    assert "Paris" not in json.dumps(answer.chunks)
+
+
+def test_a_message_in_the_place_of_a_delta_is_added_to() -> None:
+    whole = {"choices": [{"index": 0, "message": {"role": "assistant", "content": "one"}}]}
+    answer = join(whole, delta(content=" two"))
+    assert answer.messages[0]["parts"] == [{"type": "text", "content": "one two"}]
+    assert openai_chat.join(openai_chat.split(answer)) == answer
 
 
 def test_several_choices_are_messages_in_their_order() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -14,7 +13,7 @@ from spanreel.exchange import Piece
 from spanreel.model import Answer, Json
 from spanreel.protocols.completions.answers import FORM, METRICS, read_body, write_body
 from spanreel.protocols.completions.forms import OPENAI, Form, form_named
-from spanreel.protocols.joining import append, settle
+from spanreel.protocols.joining import append, settle, words
 from spanreel.protocols.openai_errors import write_error
 from spanreel.protocols.repeats import Path, Repeats, find, read
 from spanreel.protocols.residue import same, write_json
@@ -22,7 +21,6 @@ from spanreel.protocols.sse import EVENT, Event, frame, reframe, write_event
 from spanreel.protocols.weaving import Item, Spot, Woven, record, restore
 
 DONE: Final = "[DONE]"
-_WORDS: Final = re.compile(r"\s*\S+|\s+")
 
 
 class Joined:
@@ -167,7 +165,7 @@ def _cut(body: Mapping[str, Json], form: Form) -> Iterator[Item]:
     around = {} if form.entries is None else {key: body[key] for key in body if key not in (form.entries, "usage")}
     for index, entry in enumerate(entries):
         text = find(entry, form.text)
-        for piece in _WORDS.findall(text) if isinstance(text, str) else ():
+        for piece in words(text) if isinstance(text, str) else ():
             yield Woven(0.0, _event(form, around, _said(form, {"index": index} if form.is_openai else {}, piece)))
         rest = {key: value for key, value in entry.items() if key != form.text[0]}
         yield Woven(0.0, _event(form, around, _said(form, rest, "")))

@@ -7,14 +7,15 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from spanreel.model import Json
-from spanreel.protocols.openai_chat.walking import RAW, Place, Positions, choice_index, choices_of, find, walk
+from spanreel.protocols.openai_chat.walking import RAW, Place, Positions, choice_index, choices_of, settled, walk
+from spanreel.protocols.repeats import find
 
 CUT: Final = "cut"
 """In a hidden choice: how much of a text, or how many entries of each list of ``logprobs``, came with this chunk."""
 
 
-def hide(choice: Mapping[str, Json], positions: Positions, whole: frozenset[Place]) -> dict[str, Json]:
-    """A choice with lengths in the places of texts. ``whole`` are the places of what the joined answer holds."""
+def hide(choice: Mapping[str, Json], positions: Positions, whole: Mapping[Place, str]) -> dict[str, Json]:
+    """A choice with lengths in the places of texts. ``whole`` is what the joined answer holds, texts by place."""
 
     def length(place: Place, value: Json) -> Json:
         if value is None:
@@ -25,6 +26,9 @@ def hide(choice: Mapping[str, Json], positions: Positions, whole: frozenset[Plac
     place = (choice_index(choice), "text")
     if isinstance(choice.get("text"), str) and place in whole:
         hidden["text"] = {CUT: len(choice["text"])}
+    message, said = choice.get("message"), whole.get((choice_index(choice), "message", "content"))
+    if said and isinstance(message, dict) and "delta" in choice and isinstance(message.get("content"), str):
+        hidden["message"] = {**message, "content": _hide_repeated(message["content"], said)}
     logprobs = choice.get("logprobs")
     if isinstance(logprobs, dict) and all(
         value is None or (isinstance(value, list) and (choice_index(choice), "logprobs", key) in whole)
@@ -32,6 +36,13 @@ def hide(choice: Mapping[str, Json], positions: Positions, whole: frozenset[Plac
     ):
         hidden["logprobs"] = {CUT: {key: None if value is None else len(value) for key, value in logprobs.items()}}
     return hidden
+
+
+def _hide_repeated(content: str, said: str) -> Json:
+    """The beginning of a text that a chunk repeats: its length, None for all of it; as it is where it is another."""
+    if not content or not said.startswith(content):
+        return content
+    return {CUT: None if content == said else len(content)}
 
 
 class Shown:
@@ -57,6 +68,11 @@ class Shown:
         index = choice_index(hidden)
         if isinstance(hidden.get("text"), dict):
             choice["text"] = self._show((index, "text"), hidden["text"].get(CUT))
+        message = hidden.get("message")
+        if isinstance(message, dict) and isinstance(message.get("content"), dict) and CUT in message["content"]:
+            text = self._find((index, "message", "content"))
+            count = message["content"][CUT]
+            choice["message"] = {**message, "content": text[:count] if isinstance(text, str) else ""}
         cut = hidden["logprobs"].get(CUT) if isinstance(hidden.get("logprobs"), dict) else None
         if isinstance(cut, dict):
             choice["logprobs"] = {key: self._entries((index, "logprobs", key), count) for key, count in cut.items()}
@@ -64,12 +80,13 @@ class Shown:
 
     def _count(self, place: Place, value: Json) -> Json:
         if isinstance(value, int):
-            self._left[place] += 1
+            self._left[settled(self._choices, place)] += 1
         return value
 
     def _show(self, place: Place, value: Json) -> Json:
         if not isinstance(value, int):
             return value[RAW] if isinstance(value, dict) and RAW in value else value
+        place = settled(self._choices, place)
         text = self._find(place)
         text = text if isinstance(text, str) else ""
         start, self._at[place] = self._at[place], self._at[place] + value

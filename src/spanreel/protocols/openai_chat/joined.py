@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
+from typing import Final
 
 from spanreel.model import Json
 from spanreel.protocols.joining import Text, append, settle
-from spanreel.protocols.openai_chat.walking import LISTS, Place, Positions, choice_index, walk
+from spanreel.protocols.openai_chat.walking import LISTS, TEXT, Place, Positions, choice_index, walk
+from spanreel.protocols.repeats import find, put
 
 _FIRST_COUNTS = ("id", "model", "created")
+_PLAIN: Final = 3
+"""How long the place of content is that is no list."""
 _NOT_JOINED = ("choices", "object", "obfuscation")
 
 
@@ -65,8 +70,10 @@ class Joined:
                 _extend(joined, key, value)
                 for name, entries in value.items():
                     self.lists.setdefault((index, key, name), []).extend(entries if isinstance(entries, list) else [])
+            elif key == "message" and "delta" in choice:
+                continue  # all that the deltas have said so far, as Perplexity repeats it
             elif key not in ("delta", "index") and value is not None:
-                joined[key] = value
+                joined[key] = deepcopy(value) if key == "message" else value  # further deltas are added to it
 
     def _add_delta(self, message: dict[str, Json], delta: Mapping[str, Json], index: int) -> None:
         for key, value in delta.items():
@@ -80,9 +87,15 @@ class Joined:
                     entries.extend({} for _ in range(position + 1 - len(entries)))
                     _merge(entries[position], {name: part for name, part in entry.items() if name != "index"})
             elif key == "content" and isinstance(value, list):
-                message[key] = [*_as_list(message.get(key)), *value]
-            elif key == "content" and isinstance(value, str) and isinstance(message.get(key), list):
-                _add_to_list(message[key], value)
+                message[key] = _as_list(message.get(key))
+                for entry in value:
+                    _add_entry(message[key], entry, *self._positions.find_entry(index, entry))
+            elif key == "content" and isinstance(value, str):
+                place = self._positions.find_text(index, value)
+                if len(place) == _PLAIN:
+                    append(message, key, value)
+                elif value:
+                    _add_entry(message[key], {"type": "text", "text": value}, int(place[_PLAIN]), TEXT)
             else:
                 _merge(message, {key: value})
 
@@ -119,13 +132,14 @@ def _extend(target: dict[str, Json], key: str, lists: Mapping[str, Json]) -> Non
             target[key][name] = value
 
 
-def _add_to_list(content: list[Json], text: str) -> None:
-    """Pieces of text that follow a list are one entry of it."""
-    last = content[-1] if content else None
-    if isinstance(last, dict) and isinstance(last.get("text"), Text):
-        last["text"].pieces.append(text)
-    elif text:
-        content.append({"type": "text", "text": Text(text)})
+def _add_entry(content: list[Json], entry: Json, position: int, text: Place | None) -> None:
+    """Add to a list of content an entry, or its text to the one that stands there."""
+    if text is None:
+        content.append(deepcopy(entry))
+        return
+    if position == len(content):
+        content.append(put(deepcopy(entry), text, Text()))
+    find(content[position], text).pieces.append(str(find(entry, text)))
 
 
 def _as_objects(entries: Json) -> list[dict[str, Json]]:
@@ -136,7 +150,7 @@ def _as_objects(entries: Json) -> list[dict[str, Json]]:
 
 def _as_list(content: Json) -> list[Json]:
     if isinstance(content, Text):
-        return [{"type": "text", "text": str(content)}] if str(content) else []
+        return [{"type": "text", "text": content}] if str(content) else []
     return content if isinstance(content, list) else []
 
 

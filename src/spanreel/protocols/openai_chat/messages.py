@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import accumulate
 from typing import Any, Final
 
 from spanreel.model import Json, Message, ToolDefinition
@@ -17,6 +18,8 @@ FORM: Final = "$form"
 
 ``list`` of content; ``content`` for a refusal in that list; ``function_call`` and ``functions`` of the legacy API.
 """
+THOUGHT: Final = "$thought"
+"""How a thought in the content's list was written: ``text``, or the lengths of its texts where these are not one."""
 FIELD: Final = "$field"
 """The field that reasoning stood in, where it is not the first of `REASONING_FIELDS`."""
 FREE: Final = {
@@ -176,7 +179,7 @@ def _write_message(message: Message, parts: list[dict[str, Json]]) -> dict[str, 
     calls: list[Json] = []
     for part in parts:
         kind = part.get("type")
-        if kind == "reasoning":
+        if kind == "reasoning" and part not in content:
             field = kept(part).get(FIELD)
             field = field if isinstance(field, str) else REASONING_FIELDS[0]
             wire[field] = f"{wire.get(field, '')}{part.get('content') or ''}"
@@ -211,14 +214,16 @@ def read_part(wire: Json) -> dict[str, Any]:
     part = _read_known_part(wire) if isinstance(wire, dict) else None
     if part is None:
         return read_own(wire)
-    form: dict[str, Json] = {FORM: "content"} if part["type"] == "refusal" else {}
-    return keep(part, {**form, **residue(wire, write_part(part))})
+    form: dict[str, Json] = {FORM: "content"} if part["type"] in ("refusal", "reasoning") else {}
+    return keep(part, {**kept(part), **form, **residue(wire, write_part(part))})
 
 
 def _read_known_part(wire: Mapping[str, Json]) -> dict[str, Any] | None:
     kind = wire.get("type")
     if kind in ("text", "refusal") and isinstance(wire.get(kind), str):
         return {"type": kind, "content": wire[kind]}
+    if kind == "thinking":
+        return _read_thought(wire.get("thinking"))
     inner = wire.get(kind) if isinstance(kind, str) else None
     if not isinstance(inner, dict):
         return None
@@ -234,11 +239,39 @@ def _read_known_part(wire: Mapping[str, Json]) -> dict[str, Any] | None:
     return None
 
 
+def _read_thought(thought: Json) -> dict[str, Any] | None:
+    """What a model has thought, as Mistral says it: in texts; or in one, as gateways to Anthropic's models do."""
+    if isinstance(thought, str):
+        return {"type": "reasoning", "content": thought, "provider_fields": {THOUGHT: "text"}}
+    texts: list[str] = []
+    for entry in thought if isinstance(thought, list) else ():
+        match entry:
+            case {"type": "text", "text": str() as text, **rest} if not rest:
+                texts.append(text)
+            case _:
+                return None
+    if not texts:
+        return None
+    part: dict[str, Any] = {"type": "reasoning", "content": "".join(texts)}
+    return part if len(texts) == 1 else keep(part, {THOUGHT: list(map(len, texts))})
+
+
+def _write_thought(part: dict[str, Json]) -> Json:
+    text, form = str(part.get("content") or ""), kept(part).get(THOUGHT)
+    if form == "text":
+        return text
+    ends = list(accumulate(form[:-1])) if isinstance(form, list) else []
+    cuts = [text[start:end] for start, end in zip([0, *ends], [*ends, None], strict=True)]
+    return [{"type": "text", "text": cut} for cut in cuts]
+
+
 def write_part(part: dict[str, Json]) -> Json:
     """Write one part as an entry of a content list."""
     kind, modality = part.get("type"), part.get("modality")
     if kind in ("text", "refusal"):
         wire: dict[str, Json] = {"type": kind, str(kind): part.get("content")}
+    elif kind == "reasoning":
+        wire = {"type": "thinking", "thinking": _write_thought(part)}
     elif kind == "file":
         wire = {"type": "file", "file": {"file_id": part.get("file_id")}}
     elif kind == "blob" and modality == "audio":

@@ -20,13 +20,14 @@ from spanreel.protocols.joining import slices, words
 from spanreel.protocols.openai_chat.answers import read_body, write_body
 from spanreel.protocols.openai_chat.hiding import Shown, hide
 from spanreel.protocols.openai_chat.joined import Joined
-from spanreel.protocols.openai_chat.walking import Positions, choice_index, choices_of, find, spots
+from spanreel.protocols.openai_chat.walking import Place, Positions, choice_index, choices_of, settled, spots
 from spanreel.protocols.openai_errors import write_error
-from spanreel.protocols.repeats import Fields, Item, Repeats, read, said
+from spanreel.protocols.repeats import Fields, Item, Repeats, find, read, said
 from spanreel.protocols.residue import overlay, residue, same, write_json
 from spanreel.protocols.sse import EVENT, Event, frame, rebuild, reframe, write_event
 
 DONE: Final = "[DONE]"
+_CONTENT: Final[Place] = ("choices", 0, "delta", "content")
 # Fields of a choice that are recorded with every chunk.
 _DIRECT = ("index", "delta")
 
@@ -79,14 +80,14 @@ def _parse(event: Event) -> dict[str, Json] | None:
 def _record(items: Sequence[Item], joined: Joined, body: Mapping[str, Json]) -> tuple[list[Json], ...]:
     """The chunks that say how the events were cut."""
     choices = {choice_index(choice): choice for choice in choices_of(body)}
-    texts = [place for place, pieces in joined.texts.items() if (find(choices, place) or "") == "".join(pieces)]
-    lists = [place for place, entries in joined.lists.items() if same(find(choices, place), entries)]
-    whole = frozenset([*texts, *lists])
+    whole = _whole(joined, choices)
     positions = Positions()
+    choice = 0
     chunks = Chunks(lambda hidden, before: [_difference(hidden, before or {})], spots, _kind_of)
     for item in items:
         if isinstance(item, Repeats):
             chunks.repeats(item)
+            positions.find_text(choice, "".join(map(str, item.columns.get(_CONTENT, ()))))
             continue
         event, chunk = item
         if chunk is None:
@@ -95,8 +96,23 @@ def _record(items: Sequence[Item], joined: Joined, body: Mapping[str, Json]) -> 
         hidden = dict(chunk)
         if "choices" in chunk:
             hidden["choices"] = [hide(choice, positions, whole) for choice in chunk["choices"]]
+            choice = next((choice_index(choice) for choice in chunk["choices"]), choice)
         chunks.event(event.time, hidden, frame(event, None))
     return chunks.finish()
+
+
+def _whole(joined: Joined, choices: Mapping[int, Json]) -> dict[Place, str]:
+    """The places of what the joined answer holds: texts with what they are, and lists of log probabilities."""
+    texts: dict[Place, str] = {}
+    for place, pieces in joined.texts.items():
+        stands = settled(choices, place)
+        texts[stands] = texts.get(stands, "") + "".join(pieces)
+    whole = {place: "" for place, entries in joined.lists.items() if same(find(choices, place), entries)}
+    for place in joined.texts:
+        stands = settled(choices, place)
+        if (find(choices, stands) or "") == texts[stands]:
+            whole[place] = texts[stands]
+    return whole
 
 
 def _restore(chunks: Sequence[list[Json]], body: Mapping[str, Json]) -> list[Event] | None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from spanreel.model import Json
+from spanreel.protocols.repeats import find, put
 
 Place = tuple[int | str, ...]
 Leaf = Callable[[Place, Json], Json]
@@ -24,6 +25,10 @@ LISTS: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
     "reasoning_details": (("text",), ("summary",), ("data",)),
 }
 
+TEXT: Final[Place] = ("text",)
+THOUGHT: Final[Place] = ("thinking", 0, "text")
+"""Where the texts of entries of content stand."""
+
 # Names and kinds: said again, they are not put together.
 _KINDS = ("id", "type", "format", "name")
 
@@ -38,6 +43,7 @@ class Positions:
     def __init__(self) -> None:
         self._known: dict[tuple[int, str], list[Json]] = {}
         self._begun: dict[tuple[int, str, int], tuple[Json, Json]] = {}
+        self._content: dict[int, tuple[int, Place | None, bool]] = {}
 
     def find(self, choice: int, field: str, entry: Mapping[str, Json]) -> int:
         """The position of an entry in the joined list."""
@@ -56,6 +62,37 @@ class Positions:
         if key not in known:
             known.append(key)
         return known.index(key)
+
+    def find_text(self, choice: int, text: Json) -> Place:
+        """Where a piece of content that stands in no list belongs: in the content, or in the last text of its list."""
+        place: Place = (choice, "message", "content")
+        count, last, listed = self._content.get(choice, (0, None, False))
+        if text and last != TEXT and (listed or not count):
+            count += 1
+            self._content[choice] = count, TEXT, listed
+        return (*place, max(0, count - 1), *TEXT) if listed else place
+
+    def find_entry(self, choice: int, entry: Json) -> tuple[int, Place | None]:
+        """The position of an entry of a list of content, and where in it its text stands, if it brings nothing else.
+
+        Texts that follow each other are one, as in an answer that was not streamed; thoughts likewise.
+        """
+        count, last, _ = self._content.get(choice, (0, None, False))
+        text = _text_in(entry)
+        if text is None or text != last:
+            count += 1
+        self._content[choice] = count, text, True
+        return count - 1, text
+
+
+def _text_in(entry: Json) -> Place | None:
+    """Where the text of an entry of content stands, which may be hidden; None where it says more than that."""
+    match entry:
+        case {"type": "text", "text": text, **rest} if not rest and _is_text(text):
+            return TEXT
+        case {"type": "thinking", "thinking": [{"type": "text", "text": text, **more}], **rest} if not (rest or more):
+            return THOUGHT if _is_text(text) else None
+    return None
 
 
 def _is_named(entry: Mapping[str, Json]) -> bool:
@@ -93,6 +130,10 @@ def _walk_delta(delta: Mapping[str, Json], index: int, positions: Positions, lea
             walked[key] = value
         elif key in _OBJECTS and _is_open(value):
             walked[key] = _walk_paths(value, place, [(name,) for name in _OBJECTS[key]], leaf)
+        elif key == "content" and isinstance(value, str | int):
+            walked[key] = leaf(positions.find_text(index, value), value)
+        elif key == "content" and isinstance(value, list):
+            walked[key] = [_walk_entry(entry, index, positions, leaf) for entry in value]
         elif key in LISTS and isinstance(value, list) and all(isinstance(entry, dict) for entry in value):
             walked[key] = [
                 _walk_paths(entry, (*place, positions.find(index, key, entry)), LISTS[key], leaf) for entry in value
@@ -100,6 +141,14 @@ def _walk_delta(delta: Mapping[str, Json], index: int, positions: Positions, lea
         else:
             walked[key] = leaf(place, value)
     return walked
+
+
+def _walk_entry(entry: Json, choice: int, positions: Positions, leaf: Leaf) -> Json:
+    position, path = positions.find_entry(choice, entry)
+    place = (choice, "message", "content", position)
+    if path is None:
+        return leaf(place, entry)
+    return put(entry, path, leaf((*place, *path), find(entry, path)))
 
 
 def _is_open(value: Json) -> bool:
@@ -163,12 +212,7 @@ def _is_text(value: Json) -> bool:
     return isinstance(value, (str, int)) or (isinstance(value, dict) and value.keys() == {RAW})
 
 
-def find(choices: Mapping[int, Json], place: Place) -> Json:
-    """What stands at a place; None where nothing does."""
-    value: Json = choices
-    for step in place:
-        try:
-            value = value[step]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return value
+def settled(choices: Json, place: Place) -> Place:
+    """The place of a text in joined choices: what was all of the content is the first of a list where one followed."""
+    is_first = place[-1] == "content" and isinstance(find(choices, place), list)
+    return (*place, 0, *TEXT) if is_first else place
