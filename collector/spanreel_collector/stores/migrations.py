@@ -1,15 +1,37 @@
-"""Schemas of stores, brought up to date: each numbered migration runs once, in a transaction of its own."""
+"""Schemas of stores, brought up to date: each numbered migration runs once, in a transaction of its own.
+
+Those of one database stand in its schema; here, those that are the same in all.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from typing import Final
 
 from spanreel.errors import SettingsError
 from spanreel_collector.stores.rows import Rows
 
 Writing = Callable[[], AbstractContextManager[Rows]]
+
+# A session may have several users: they are a facet of it.
+SEVERAL_USERS: Final = """
+INSERT INTO facet (tenant, kind, value, session)
+SELECT tenant, 'user', user_id, number FROM session WHERE user_id IS NOT NULL;
+INSERT INTO facet_count (tenant, kind, value, sessions)
+SELECT tenant, 'user', user_id, COUNT(*) FROM session WHERE user_id IS NOT NULL GROUP BY tenant, user_id;
+DROP INDEX session_of_user;
+ALTER TABLE session DROP COLUMN user_id;
+"""
+
+# Of a small trace the items stand in its segments alone (`arriving.FEW`). What was written before would take room for
+# nothing, and an older release, which looks for each item's row, must not write beside this one.
+SMALL_TRACES: Final = """
+DELETE FROM item WHERE EXISTS (
+    SELECT 1 FROM trace WHERE trace.tenant = item.tenant AND trace.trace = item.trace AND trace.items <= 200
+);
+"""
 
 
 def migrate(writing: Writing, migrations: Sequence[str], store: str, lock: str | None = None) -> None:

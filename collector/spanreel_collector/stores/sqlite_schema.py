@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from spanreel_collector.stores.migrations import SEVERAL_USERS, SMALL_TRACES
+
 # Rows with large values are not WITHOUT ROWID: those would stand in the tree itself. Keys of items are random, so that
 # each further index on them would cost a page a row.
 _FIRST: Final = """
@@ -110,23 +112,5 @@ CREATE TABLE session_words (
 );
 """
 
-# A session may have several users: they are a facet of it.
-_USERS: Final = """
-INSERT INTO facet (tenant, kind, value, session)
-SELECT tenant, 'user', user_id, number FROM session WHERE user_id IS NOT NULL;
-INSERT INTO facet_count (tenant, kind, value, sessions)
-SELECT tenant, 'user', user_id, COUNT(*) FROM session WHERE user_id IS NOT NULL GROUP BY tenant, user_id;
-DROP INDEX session_of_user;
-ALTER TABLE session DROP COLUMN user_id;
-"""
-
-# Of a small trace the items stand in its segments alone (`arriving.FEW`). What was written before would take room for
-# nothing, and an older release, which looks for each item's row, must not write beside this one.
-_SMALL: Final = """
-DELETE FROM item WHERE EXISTS (
-    SELECT 1 FROM trace WHERE trace.tenant = item.tenant AND trace.trace = item.trace AND trace.items <= 200
-);
-"""
-
-MIGRATIONS: Final = (_FIRST, _USERS, _SMALL)
+MIGRATIONS: Final = (_FIRST, SEVERAL_USERS, SMALL_TRACES)
 """Migration ``n`` stands at place ``n - 1``."""

@@ -5,7 +5,7 @@ All methods may be called from any thread; each that writes has committed when i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from spanreel_collector.stores.records import (
@@ -192,7 +192,3 @@ class Store(Protocol):
     def close(self) -> None:
         """Let go of files and connections."""
         ...
-
-
-OpenStore = Callable[[str], Store]
-"""Opens a store by its URL: ``sqlite:///path`` or ``postgresql://...``; migrations have run when it returns."""
