@@ -461,6 +461,8 @@ def test_of_very_many_traces_several_hands_make_the_sessions_that_one_would(tmp_
         settle(derivation)
         assert (derivation.progress.failed, max(at_once)) == (0, hands)
         told.append(documents(store))
+    # What joins traces is found out before they are dealt: no conversation is made by two of them.
+    assert {one.revision for one in store.find(TENANT, Filter(), limit=500).sessions} == {1}
     assert len(told[0]) == 350
     assert told[0] == told[1]
 

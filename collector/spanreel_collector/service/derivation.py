@@ -17,7 +17,7 @@ from pathlib import Path
 
 from spanreel_collector.service.noting import Noting
 from spanreel_collector.service.reading_code import reading_code
-from spanreel_collector.service.relations import part, related
+from spanreel_collector.service.relations import deal, part, related
 from spanreel_collector.service.resting import Resting
 from spanreel_collector.service.retelling import Group, Job, Told, write_segment
 from spanreel_collector.service.workshop import Closed, Died, Unmade
@@ -30,7 +30,7 @@ _SECOND = 1_000_000_000
 _CLAIMED = 400
 """Traces that are taken at a time, by each hand."""
 _WORTHWHILE = 150
-"""Fewer traces are not dealt out: a conversation that two hands have something of is read twice."""
+"""So few traces are not dealt out."""
 _HANDFUL = 64 * 1024 * 1024
 """Bytes of segments (as they came) that are worked on together; one conversation may be larger."""
 _ROUNDS = 10
@@ -143,15 +143,24 @@ class Derivation:
         return True
 
     def _deal(self, tenant: str, marks: Mapping[bytes, int]) -> None:
-        """Make the sessions of these traces; of very many, by several hands."""
-        traces = list(marks)
-        size = max(_WORTHWHILE, -(-len(traces) // self.hands))
-        batches = [{trace: marks[trace] for trace in some} for some in chunks(traces, size)]
-        if len(batches) == 1:
+        """Make the sessions of these traces; of very many, by several hands, each with whole conversations."""
+        if self.hands == 1 or len(marks) <= _WORTHWHILE:
             self.derive(tenant, marks)
             return
         with ThreadPoolExecutor(self.hands, "spanreel-derivation") as threads:
-            for done in [threads.submit(self.derive, tenant, batch) for batch in batches]:
+            surveys = [
+                threads.submit(self._surveyed, tenant, {trace: marks[trace] for trace in some})
+                for some in chunks(marks, -(-len(marks) // self.hands))
+            ]
+            try:
+                surveyed = [one for done in surveys for one in done.result()]
+            except (Unmade, _TooMuch):  # whose fault it is, is found out by halves
+                self.derive(tenant, marks)
+                return
+            for done in [
+                threads.submit(self.derive, tenant, {trace: marks[trace] for one in some for trace in one.traces}, some)
+                for some in deal(surveyed, self.hands)
+            ]:
                 done.result()
 
     def rebuild(self, told: Callable[[int], None], *, everything: bool = False) -> int:
@@ -172,14 +181,16 @@ class Derivation:
         self._read_again = None
         return done
 
-    def derive(self, tenant: str, marks: Mapping[bytes, int], *, again: bool = False) -> None:
+    def derive(
+        self, tenant: str, marks: Mapping[bytes, int], surveyed: Sequence[Group] | None = None, *, again: bool = False
+    ) -> None:
         """Make the sessions of these traces. Those on which it fails are noted as refused, and left out.
 
-        ``again`` says that the process died at these once already.
+        ``surveyed`` is what joins them to others, if it is known; ``again`` says that the process died at them already.
         """
         began = time.monotonic()
         try:
-            self._derive(tenant, dict(marks))
+            self._derive(tenant, dict(marks), surveyed)
         except (Unmade, _TooMuch) as error:
             if len(marks) > 1:
                 # Which of them it is, the halves tell.
@@ -195,8 +206,8 @@ class Derivation:
             with self._saving:
                 self.progress.seconds += time.monotonic() - began
 
-    def _derive(self, tenant: str, marks: dict[bytes, int]) -> None:
-        surveyed = self._surveyed(tenant, marks)
+    def _derive(self, tenant: str, marks: dict[bytes, int], surveyed: Sequence[Group] | None) -> None:
+        surveyed = self._surveyed(tenant, marks) if surveyed is None else surveyed
         names = {trace: found for group in surveyed for trace, found in group.names.items()}
         wanted = self._awake(tenant, marks, self._known(tenant, surveyed), names)
         alone = len(marks) == 1

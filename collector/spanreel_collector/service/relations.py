@@ -3,10 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
+from spanreel_collector.conversion.unions import Unions
 from spanreel_collector.service.retelling import Group
 from spanreel_collector.stores.names import opposites, own_name
 from spanreel_collector.stores.store import Store
+
+_OF_TRACE: Final = b"trace "
+_OF_NAME: Final = b"name "
+
+
+def deal(groups: Iterable[Group], hands: int) -> list[list[Group]]:
+    """Groups dealt to so many hands, about as much to each: those that have a name in common to the same one."""
+    unions, first = Unions[bytes](), dict[bytes, Group]()
+    for group in groups:
+        name = min(group.traces)
+        first[name] = group
+        own = frozenset(own_name(trace) for trace in group.traces)
+        for joined in opposites(frozenset[str]().union(*group.names.values())) | own:
+            unions.join(_OF_TRACE + name, _OF_NAME + joined.encode())
+    together: dict[bytes, list[Group]] = {}
+    for name, chief in unions.pairs():
+        if name.startswith(_OF_TRACE):
+            together.setdefault(chief, []).append(first[name.removeprefix(_OF_TRACE)])
+    dealt: list[list[Group]] = [[] for _ in range(hands)]
+    for some in sorted(together.values(), key=len, reverse=True):
+        min(dealt, key=len).extend(some)
+    return [some for some in dealt if some]
 
 
 def part(
