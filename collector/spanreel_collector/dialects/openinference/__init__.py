@@ -18,7 +18,6 @@ from spanreel.model import (
     Operation,
     Request,
     ToolDefinition,
-    Usage,
 )
 from spanreel.records import ModelRecord, Record
 from spanreel_collector import json_text
@@ -27,7 +26,8 @@ from spanreel_collector.dialects.content import ai_sdk, reprs, wrapped
 from spanreel_collector.dialects.content import messages as content
 from spanreel_collector.dialects.content.bodies import settings
 from spanreel_collector.dialects.content.indexed import nested
-from spanreel_collector.dialects.openinference import bodies, messages, runs, tool_calls
+from spanreel_collector.dialects.openinference import bodies, messages, runs, side_calls, tool_calls
+from spanreel_collector.dialects.openinference.usage import read_usage
 from spanreel_collector.span import Attributes, RawSpan
 
 NAME = "openinference"
@@ -37,22 +37,6 @@ _ONLY_OF_MODELS = ("llm.token_count.", "llm.input_messages.", "llm.output_messag
 """By these a model call is known that does not say its kind."""
 _KINDS_BY_NAME = {"invoke_agent": "AGENT", "execute_tool": "TOOL"}
 _INPUT, _OUTPUT = "llm.input_messages", "llm.output_messages"
-_USAGE = {
-    "input_tokens": ("llm.token_count.prompt",),
-    "output_tokens": ("llm.token_count.completion",),
-    "cache_read_tokens": (
-        "llm.token_count.prompt_details.cache_read",
-        "llm.token_count.prompt_details.cache_input",
-        "metadata.usage.cached_prompt_tokens",
-    ),
-    "cache_write_tokens": (
-        "llm.token_count.prompt_details.cache_write",
-        "metadata.usage.cached_creation_tokens",
-    ),
-    "reasoning_tokens": ("llm.token_count.completion_details.reasoning",),
-}
-
-
 _ROUTERS = (".litellm", ".dspy")
 """Instrumentations that see which model LiteLLM is told to ask for, not which one a provider is."""
 
@@ -80,9 +64,9 @@ def read(span: RawSpan) -> Record | None:
         record = _read_model(span, cut_at)
         return record if _is_call(record, span.attributes) else None
     if kind == "EMBEDDING":
-        return _read_embedding(span)
+        return side_calls.read_embedding(span)
     if kind == "RERANKER":
-        return _read_reranker(span)
+        return side_calls.read_reranker(span)
     if kind == "TOOL":
         return tool_calls.read_tool(span, cut_at)
     if kind == "RETRIEVER":
@@ -98,9 +82,6 @@ def _cut_at(attributes: Attributes) -> int | None:
     longest = max(map(len, texts), default=0)
     whole = all(values.decode(text)[1] is Fidelity.WHOLE for text in texts if len(text) == longest)
     return None if whole else longest
-
-
-# -- model calls -----------------------------------------------------------------------------------------------------
 
 
 def _read_model(span: RawSpan, cut_at: int | None) -> ModelRecord:
@@ -204,16 +185,8 @@ def _read_answer(span: RawSpan, cut_at: int | None) -> tuple[Answer | None, Fide
     elif best is not found:
         state = Fidelity.REDACTED if messages.REDACTED in json_text.canonical(best) else Fidelity.WHOLE
     reason = next(iter(kept.finish_reasons), None) or values.text(attributes, "llm.finish_reason")
-    answer = replace(kept, messages=_with_reason(best, reason), usage=_read_usage(attributes, kept.usage))
+    answer = replace(kept, messages=_with_reason(best, reason), usage=read_usage(attributes, kept.usage))
     return (None if answer == Answer() else answer), state
-
-
-def _read_usage(attributes: Attributes, kept: Usage | None = None) -> Usage | None:
-    """The counts, with those that only the answer's own body tells."""
-    told = {field: values.integer(attributes, *keys) for field, keys in _USAGE.items()}
-    if kept is not None:
-        told = {field: getattr(kept, field) if count is None else count for field, count in told.items()}
-    return values.whole_usage(Usage(**told)) if any(count is not None for count in told.values()) else None
 
 
 def _with_reason(found: tuple[Message, ...], reason: str | None) -> tuple[Message, ...]:
@@ -272,50 +245,3 @@ def _prompts(attributes: Attributes, prefix: str, member: str, role: str) -> tup
     items = (item.get(member) for item in nested(attributes, prefix))
     texts = (values.text(item, "text") for item in items if isinstance(item, dict))
     return tuple({"role": role, "parts": content.parts_of(text)} for text in texts if text)
-
-
-# -- calls beside the loop -------------------------------------------------------------------------------------------
-
-
-def _read_embedding(span: RawSpan) -> ModelRecord:
-    attributes = span.attributes
-    sent = bodies.read_request(span, Operation.EMBEDDINGS)
-    items = (item.get("embedding") for item in nested(attributes, "embedding.embeddings"))
-    texts = [text for item in items if isinstance(item, dict) and (text := values.text(item, "text"))]
-    said: tuple[Message, ...] = ({"role": "user", "parts": content.parts_of(list(texts))},) if texts else ()
-    parameters, _ = values.decode(attributes.get("embedding.invocation_parameters"))
-    model = values.text(attributes, "embedding.model_name")
-    request = sent[0] if sent else Request(Operation.EMBEDDINGS, model, said, settings=_settings(parameters))
-    return _side_call(span, request, Answer(model=model))
-
-
-def _read_reranker(span: RawSpan) -> ModelRecord:
-    attributes = span.attributes
-    query = values.text(attributes, "reranker.query")
-    given = tool_calls.read_documents(span, "reranker.input_documents")
-    ranked = tool_calls.read_documents(span, "reranker.output_documents")
-    top = values.integer(attributes, "reranker.top_k")
-    fields = {"documents": given or None, "top_n": top}
-    request = Request(
-        Operation.RERANK,
-        values.text(attributes, "reranker.model_name"),
-        ({"role": "user", "parts": content.parts_of(query)},) if query else (),
-        provider_fields={key: value for key, value in fields.items() if value is not None},
-    )
-    return _side_call(span, request, Answer(provider_fields={"documents": ranked} if ranked else {}))
-
-
-def _side_call(span: RawSpan, request: Request, answer: Answer) -> ModelRecord:
-    error = values.failure(span, ErrorCategory.MODEL)
-    return ModelRecord(
-        request=request,
-        answer=None if error else replace(answer, usage=_read_usage(span.attributes)),
-        provider=values.text(span.attributes, "llm.provider", "llm.system"),
-        error=error,
-        status=values.status_of(error),
-        fidelity={} if request.messages else {"input": messages.lost(span.attributes, "input.value")},
-    )
-
-
-def _settings(parameters: Json) -> dict[str, Json]:
-    return settings(parameters) if isinstance(parameters, dict) else {}
