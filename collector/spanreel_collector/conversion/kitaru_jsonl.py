@@ -12,6 +12,7 @@ from typing import Any
 from spanreel.model import Json, Message, Status
 from spanreel.records import ModelRecord, ToolRecord
 from spanreel.session import ErrorInfo, ModelCall, Run, Session, ToolCall
+from spanreel_collector.dialects.content import costs
 from spanreel_collector.json_text import plain
 from spanreel_collector.sources.kitaru import CONTENT, OURS
 from spanreel_collector.sources.sessions import Told, spans_of
@@ -147,7 +148,7 @@ def _model_node(call: ModelCall, record: ModelRecord) -> dict[str, Json]:
         "cached_input_tokens": usage.cache_read_tokens if usage else None,
         "reasoning_tokens": usage.reasoning_tokens if usage else None,
     }
-    cost = call.provider_fields.get("cost_usd")
+    cost = call.provider_fields.get(costs.FIELD)
     return _present(
         {
             "node_type": "llm_call",

@@ -15,6 +15,7 @@ from spanreel_collector.conversion.account import Tally
 from spanreel_collector.conversion.clusters import Place
 from spanreel_collector.conversion.packing import Unpacker
 from spanreel_collector.conversion.remembering import Remembered, Segments
+from spanreel_collector.dialects.content import costs
 from spanreel_collector.repair import drop_redelivered, join_logs, repair
 from spanreel_collector.repair.merging import join_views
 from spanreel_collector.sessions.facts import read_session
@@ -97,6 +98,8 @@ def _place(span: RawSpan, arrival: int, tally: Tally) -> Placed:
             tally.add([Fault(f"{span.place} ({span.name!r})", reason)], {})
     if not spoken:
         tally.add((), {UNKNOWN: 1})
+    elif isinstance(record, ModelRecord) and (cost := costs.reported(span.attributes)) is not None:
+        record = _with_cost(record, cost)
     return Placed(
         span=span,
         record=record,
@@ -105,6 +108,15 @@ def _place(span: RawSpan, arrival: int, tally: Tally) -> Placed:
         parent=span.parent_id,
         arrival=arrival,
         session=read_session(span),
+    )
+
+
+def _with_cost(record: ModelRecord, cost: float) -> ModelRecord:
+    """The call with what it cost, where that stands beside an answer."""
+    if record.answer is None:
+        return record
+    return replace(
+        record, answer=replace(record.answer, provider_fields={costs.FIELD: cost, **record.answer.provider_fields})
     )
 
 

@@ -9,7 +9,7 @@ from spanreel import json_text
 from spanreel.model import Agent, Answer, Error, ErrorCategory, Fidelity, Json, Message, Operation, Request, Usage
 from spanreel.records import ModelRecord, Record, RunRecord, ToolRecord
 from spanreel_collector.dialects import values
-from spanreel_collector.dialects.content import bodies, losses
+from spanreel_collector.dialects.content import bodies, costs, losses
 from spanreel_collector.span import RawSpan
 
 NAME = "kitaru"
@@ -109,7 +109,7 @@ def _read_answer(node: _Node) -> Answer | None:
         reasoning_tokens=values.integer(counts, "reasoning_tokens"),
     )
     cost = values.number(node, "cost")
-    fields = {**answer.provider_fields, **({} if cost is None else {"cost_usd": cost})}
+    fields = {**answer.provider_fields, **({} if cost is None else {costs.FIELD: cost})}
     found = replace(
         answer,
         model=answer.model or values.text(node, "model"),

@@ -9,8 +9,9 @@ from typing import Literal
 
 from spanreel.conventions import SESSION_NAMESPACE
 from spanreel.model import Fidelity, SessionInfo, Status, ToolKind
-from spanreel.session import Key, Parent, Redaction, Run, Session, Usage
+from spanreel.session import Cost, Key, Parent, Redaction, Run, Session, Usage
 from spanreel_collector import json_text
+from spanreel_collector.dialects.content import costs
 from spanreel_collector.sessions.conversations import Conversations, is_nameless
 from spanreel_collector.sessions.drafts import Draft, draft_runs
 from spanreel_collector.sessions.eligibility import judge, mark_missing_models
@@ -172,6 +173,7 @@ def summarise(session: Session) -> None:
     session.ended_at = max((run.ended_at for run in runs if run.ended_at), default=None)
     session.status = _status([run for run in runs if run.parent is None])
     session.usage = _usage(runs)
+    session.cost = _cost(runs) or session.cost
     session.fidelity = _fidelity(runs)
     session.replay = judge(session)
 
@@ -222,6 +224,13 @@ def _usage(runs: list[Run]) -> Usage:
                 if count is not None:
                     total[name] = total.get(name, 0) + count
     return Usage(**total)
+
+
+def _cost(runs: list[Run]) -> Cost | None:
+    """The sum over model calls, of those that say what they cost."""
+    told = [call.provider_fields.get(costs.FIELD) for run in runs for call in run.model_calls()]
+    known = [cost for cost in told if isinstance(cost, int | float)]
+    return Cost(usd=round(sum(known), 12), source="reported") if known else None
 
 
 def _fidelity(runs: list[Run]) -> dict[str, Fidelity]:

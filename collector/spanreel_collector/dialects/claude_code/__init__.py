@@ -26,7 +26,7 @@ from spanreel_collector.dialects import values
 from spanreel_collector.dialects.claude_code import content
 from spanreel_collector.dialects.claude_code.events import ASKED, EXECUTION, gather, trace_of
 from spanreel_collector.dialects.claude_code.names import event_name
-from spanreel_collector.dialects.content import losses
+from spanreel_collector.dialects.content import costs, losses
 from spanreel_collector.span import Attributes, RawLog, RawSpan
 
 __all__ = ["NAME", "gather", "read", "speaks", "trace_of"]
@@ -123,8 +123,8 @@ def _read_answer(span: RawSpan) -> tuple[Answer, Fidelity]:
     attributes = span.attributes
     usage = _read_usage(attributes)
     whole, body_state = content.response_body(_log(span, "api_response_body"))
-    cost = values.number(_log(span, "api_request"), "cost_usd")
-    fields: dict[str, Json] = {} if cost is None else {"cost_usd": cost}
+    cost = costs.reported(_log(span, "api_request"))
+    fields: dict[str, Json] = {} if cost is None else {costs.FIELD: cost}
     if whole is not None:
         merged = replace(whole, usage=whole.usage or usage, streamed=True)
         return replace(merged, provider_fields={**whole.provider_fields, **fields}), body_state

@@ -12,7 +12,7 @@ from spanreel import json_text
 from spanreel.model import Agent, Answer, Error, ErrorCategory, Fidelity, Json, Message, ToolKind
 from spanreel.records import ModelRecord, Record, RunRecord, ToolRecord
 from spanreel_collector.dialects import genai_spans, values
-from spanreel_collector.dialects.content import ai_sdk, conventional, losses
+from spanreel_collector.dialects.content import ai_sdk, conventional, costs, losses
 from spanreel_collector.dialects.mastra.gathering import ATTRIBUTES, GATHERED, TYPE, gather, trace_of
 from spanreel_collector.span import Attributes, RawSpan
 
@@ -157,7 +157,7 @@ def _read_model(span: RawSpan) -> ModelRecord | None:
 
 
 def _answer(base: ModelRecord, answered: Message, gathered: dict[str, Any], *, streamed: bool) -> Answer | None:
-    answer = base.answer or Answer()
+    answer, cost = base.answer or Answer(), gathered.get("cost")
     reasons = answer.finish_reasons
     message = {**answered, "finish_reason": reasons[0]} if reasons else answered
     found = replace(
@@ -165,6 +165,7 @@ def _answer(base: ModelRecord, answered: Message, gathered: dict[str, Any], *, s
         response_id=answer.response_id or gathered["response_id"],
         messages=(message,) if message["parts"] or reasons else (),
         streamed=streamed,
+        provider_fields={**answer.provider_fields, **({} if cost is None else {costs.FIELD: cost})},
     )
     return None if found == Answer(streamed=streamed) else found
 

@@ -9,6 +9,7 @@ from typing import Any
 from spanreel import conventions as names
 from spanreel.model import Json
 from spanreel_collector.dialects import values
+from spanreel_collector.dialects.content import costs
 from spanreel_collector.span import RawLog, RawSpan
 
 TYPE = "mastra.span.type"
@@ -229,17 +230,19 @@ def _share_usage(calls: list[RawSpan], gathered: dict[tuple[str, str], dict[str,
     """Where only a generation counts tokens, its last call has them, so that they are in the sum once; so its end."""
     counted: dict[tuple[str, str], list[RawSpan]] = {}
     for call in calls:
-        for above in tree.above(call):
+        for above in (call, *tree.above(call)):
             if _type(above) in _GENERATIONS:
                 counted.setdefault((above.trace_id, above.span_id), []).append(call)
     for key, inside in counted.items():
         facts = [{**call.attributes, **gathered[call.trace_id, call.span_id]["facts"]} for call in inside]
         last = max(inside, key=lambda call: call.start)
-        end = tree.spans[key].attributes.get(names.RESPONSE_FINISH_REASONS)
+        outer = tree.spans[key].attributes
+        gathered[last.trace_id, last.span_id]["cost"] = costs.of_mastra(values.members(outer.get(ATTRIBUTES)))
+        end = outer.get(names.RESPONSE_FINISH_REASONS)
         if end is not None and not any(names.RESPONSE_FINISH_REASONS in one for one in facts):
             gathered[last.trace_id, last.span_id]["facts"][names.RESPONSE_FINISH_REASONS] = end
         if any(name.startswith(_USAGE) for one in facts for name in one):
             continue
-        usage = {name: value for name, value in tree.spans[key].attributes.items() if name.startswith(_USAGE)}
+        usage = {name: value for name, value in outer.items() if name.startswith(_USAGE)}
         gathered[last.trace_id, last.span_id]["facts"].update(usage)
         gathered[last.trace_id, last.span_id]["usage_of_all"] = bool(usage)

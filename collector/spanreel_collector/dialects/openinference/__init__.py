@@ -37,6 +37,8 @@ _ONLY_OF_MODELS = ("llm.token_count.", "llm.input_messages.", "llm.output_messag
 """By these a model call is known that does not say its kind."""
 _KINDS_BY_NAME = {"invoke_agent": "AGENT", "execute_tool": "TOOL"}
 _INPUT, _OUTPUT = "llm.input_messages", "llm.output_messages"
+_STRAYING = (".google_genai", ".google_adk")
+"""Instrumentations that put calls of tools under no message."""
 _ROUTERS = (".litellm", ".dspy")
 """Instrumentations that see which model LiteLLM is told to ask for, not which one a provider is."""
 
@@ -93,7 +95,7 @@ def _read_model(span: RawSpan, cut_at: int | None) -> ModelRecord:
     request = replace(request, messages=wrapped.read_results(request.messages, provider))
     answer, fidelity["output"] = _read_answer(span, cut_at)
     history = content.read_history(values.decoded(attributes, "output.value"))
-    answer, strays = messages.with_strays(attributes, answer)
+    answer, strays = messages.with_strays(attributes, answer) if span.origin.scope.endswith(_STRAYING) else (answer, ())
     request, answer = _apart(request, answer, history or strays)
     error = values.failure(span, ErrorCategory.MODEL)
     if error and fidelity["output"] is Fidelity.ABSENT:

@@ -29,6 +29,8 @@ TRANSPORT: Final = (
 """Fields of a request that do not change what the model is asked (part of `spanreel.canon/1`). Every other one does."""
 
 _GENERATED: Final = re.compile(r"(msg|rs|fc|fco|ws|fs|ci|cu|ctc|ig|mcp|mcpl|mcpr|lsh|resp|chatcmpl)[_-]")
+_RECORDERS: Final = ("cost_usd",)
+"""What a recorder noted beside an answer's fields, which the provider never sent."""
 _NO_FIELDS: Final = ("provider_fields",)
 
 
@@ -63,7 +65,7 @@ def answer_of(session: Session, call: ModelCall) -> Answer:
         streamed=call.streamed,
         complete=call.complete,
         chunks=tuple(call.chunks),
-        provider_fields=call.provider_fields,
+        provider_fields={name: value for name, value in call.provider_fields.items() if name not in _RECORDERS},
     )
 
 
