@@ -158,6 +158,57 @@ def test_a_stream_with_everything_in_it() -> None:
     assert [part.get("arguments") for part in made_up.messages[0]["parts"]] == [None, None, {"city": "Paris"}, {}]
 
 
+def test_blocks_of_citations_of_the_providers_tools_and_of_images_come_to_what_they_are_at_once() -> None:
+    answer = join(
+        event("messageStart", role="assistant"),
+        *block(
+            0, {"citation": {"title": "first"}}, {"text": "It is "}, {"text": "said."}, {"citation": {"title": "t"}}
+        ),
+        *block(1, {"text": "Plain."}),
+        *block(
+            2, {"toolUse": {"input": '{"a": 1}'}}, toolUse={"toolUseId": "c", "name": "run", "type": "server_tool_use"}
+        ),
+        *block(
+            3,
+            {"toolResult": [{"json": {"out": "of it"}}]},
+            {"toolResult": [{"text": "more"}, {"text": "still"}]},
+            toolResult={"toolUseId": "c", "type": "run_result", "status": "success"},
+        ),
+        *block(4, {"image": {"source": {"bytes": "QUJD"}}}, image={"format": "png"}),
+        *block(5, {"reasoningContent": {"redactedContent": "REDA"}}),
+        event("messageStop", stopReason="malformed_tool_use"),
+    )
+    plain = json.loads(bedrock.write_response(answer))
+    assert plain["output"]["message"]["content"] == [
+        {"citationsContent": {"content": [{"text": "It is said."}], "citations": [{"title": "first"}, {"title": "t"}]}},
+        {"text": "Plain."},
+        {"toolUse": {"toolUseId": "c", "name": "run", "type": "server_tool_use", "input": {"a": 1}}},
+        {
+            "toolResult": {
+                "toolUseId": "c",
+                "type": "run_result",
+                "status": "success",
+                "content": [{"json": {"out": "of it"}}, {"text": "more"}, {"text": "still"}],
+            }
+        },
+        {"image": {"format": "png", "source": {"bytes": "QUJD"}}},
+        {"reasoningContent": {"redactedContent": "REDA"}},
+    ]
+    assert bedrock.read_response(json.dumps(plain).encode(), 200).messages == answer.messages
+    assert [(part["type"], part.get("content")) for part in answer.messages[0]["parts"]] == [
+        ("text", "It is said."),
+        ("text", "Plain."),
+        ("server_tool_call", None),
+        ("server_tool_call_response", None),
+        ("blob", "QUJD"),
+        ("reasoning", ""),
+    ]
+    assert answer.finish_reasons == ["error"]
+    assert not [said for said in ("said", "of it", "more", "QUJD") if said in json.dumps(answer.chunks)]
+    answer.messages[0]["parts"][0]["content"] = "other"
+    assert b"said." not in bedrock.write_response(answer)
+
+
 def test_what_was_redacted_since_is_redacted_in_the_stream_too() -> None:
     answer = join(event("messageStart", role="assistant"), *block(0, {"text": "a secret "}, {"text": "word"}))
     hidden = replace(answer, messages=({"role": "assistant", "parts": [{"type": "text", "content": "[gone]"}]},))

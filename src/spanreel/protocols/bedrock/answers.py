@@ -18,6 +18,9 @@ _READ_REASON: Final = {
     "tool_use": "tool_call",
     "guardrail_intervened": "content_filter",
     "content_filtered": "content_filter",
+    "model_context_window_exceeded": "length",
+    "malformed_model_output": "error",
+    "malformed_tool_use": "error",
 }
 _WRITE_REASON: Final = {
     "stop": "end_turn",

@@ -19,6 +19,11 @@ from spanreel.protocols.residue import (
 )
 
 _ROLES: Final = ("user", "assistant")
+FORM: Final = "$form"
+"""In a part's ``provider_fields``: that a text stood in a block with what it cites."""
+CITED: Final = "citationsContent"
+_OWN: Final = {"server_tool_call": ("toolUse", "input"), "server_tool_call_response": ("toolResult", "content")}
+"""Parts of tools that the provider runs itself: the block, and its field of what was asked or given."""
 _MEDIA: Final = {"image": "image", "document": "application", "video": "video", "audio": "audio"}
 """Blocks of media, and how the types of those begin of which only the format is said."""
 
@@ -47,17 +52,21 @@ def read_block(wire: Json) -> dict[str, Any]:
     part = _read_known(wire) if isinstance(wire, dict) else None
     if part is None:
         return read_own(wire)
+    form: dict[str, Json] = {FORM: CITED} if part["type"] == "text" and CITED in wire else {}
+    part = keep(part, form)
     written = write_block(part)
     assert isinstance(wire, dict)
     assert isinstance(written, dict)
-    return keep(part, {**kept(part), **residue(wire, written)})
+    return keep(part, {**form, **residue(wire, written)})
 
 
 def write_block(part: Mapping[str, Json]) -> Json:
     """Write one part as a block."""
     kind = part.get("type")
-    if kind in ("text", "refusal"):
-        wire: dict[str, Json] = {"text": part.get("content")}
+    if kind == "text" and kept(part).get(FORM) == CITED:
+        wire: dict[str, Json] = {CITED: {"content": [{"text": part.get("content")}]}}
+    elif kind in ("text", "refusal"):
+        wire = {"text": part.get("content")}
     elif kind == "reasoning":
         wire = {"reasoningContent": {"reasoningText": {"text": part.get("content")}}}
     elif kind == "tool_call":
@@ -65,6 +74,11 @@ def write_block(part: Mapping[str, Json]) -> Json:
         wire = {"toolUse": asked}
     elif kind == "tool_call_response":
         wire = {"toolResult": {"toolUseId": part.get("id"), "content": _write_result(part.get("response"))}}
+    elif kind in _OWN and isinstance(part.get(str(kind)), dict):
+        field, given = _OWN[str(kind)]
+        inner: Any = part[str(kind)]
+        said = {"name": part["name"]} if "name" in part else {}
+        wire = {field: {"toolUseId": part.get("id"), **said, "type": inner.get("type"), given: inner.get(given)}}
     elif kind == "blob" and part.get("modality") in _MEDIA:
         name = str(part.get("mime_type") or "").rpartition("/")[2]
         wire = {str(part["modality"]): {"format": name, "source": {"bytes": part.get("content")}}}
@@ -103,6 +117,16 @@ def _read_known(wire: Mapping[str, Json]) -> dict[str, Any] | None:
     match wire:
         case {"text": str() as text}:
             return {"type": "text", "content": text}
+        case {"citationsContent": {"content": [{"text": str() as text}]}}:
+            return {"type": "text", "content": text}
+        case {"toolUse": {"type": str() as own} as asked}:
+            inner = {"type": own, "input": asked.get("input")}
+            identity, name = asked.get("toolUseId"), asked.get("name")
+            return {"type": "server_tool_call", "id": identity, "name": name, "server_tool_call": inner}
+        case {"toolResult": {"type": str() as own} as given}:
+            inner = {"type": own, "content": given.get("content")}
+            identity = given.get("toolUseId")
+            return {"type": "server_tool_call_response", "id": identity, "server_tool_call_response": inner}
         case {"toolUse": dict() as asked}:
             return {
                 "type": "tool_call",
@@ -114,6 +138,8 @@ def _read_known(wire: Mapping[str, Json]) -> dict[str, Any] | None:
             return {"type": "tool_call_response", "id": given.get("toolUseId"), "response": given.get("content")}
         case {"reasoningContent": {"reasoningText": {"text": str() as text}}}:
             return {"type": "reasoning", "content": text}
+        case {"reasoningContent": {"redactedContent": str()}}:
+            return {"type": "reasoning", "content": ""}
     for name, kind in _MEDIA.items():
         match wire.get(name):
             case {"format": str() as form, "source": {"bytes": str() as data}}:

@@ -13,6 +13,7 @@ import pydantic_core
 from spanreel.exchange import Piece
 from spanreel.model import Answer, Json
 from spanreel.protocols.bedrock.answers import read_body, write_body, write_failure
+from spanreel.protocols.bedrock.messages import CITED
 from spanreel.protocols.frames import Frame, Header, read_frames, write_frame
 from spanreel.protocols.joining import append, settle, slices, words
 from spanreel.protocols.openai_errors import write_error
@@ -42,6 +43,7 @@ class Joined:
         self._role: Json = None
         self._blocks: list[dict[str, Json]] = []
         self._positions: dict[Json, int] = {}
+        self._cited: dict[int, list[Json]] = {}
 
     @property
     def count(self) -> int:
@@ -72,8 +74,29 @@ class Joined:
         """The answer."""
         if self._role is None and not self._blocks:
             return self._top
-        content = [settle(block) for block in self._blocks]
+        content = [self._cite(position, settle(block)) for position, block in enumerate(self._blocks)]
         return {**self._top, "output": {"message": {"role": self._role or "assistant", "content": content}}}
+
+    def placed(self, spots: Sequence[Spot]) -> Sequence[Spot]:
+        """Where pieces stand now that all has come: a text that cites anything stands with what it cites."""
+        if not self._cited:
+            return spots
+        begin = len(_CONTENT)
+        return [
+            (
+                at,
+                (*of[: begin + 1], CITED, "content", 0, "text")
+                if of[begin + 1 :] == ("text",) and of[begin] in self._cited
+                else of,
+            )
+            for at, of in spots
+        ]
+
+    def _cite(self, position: int, block: Json) -> Json:
+        """The block as it would have come at once."""
+        if position not in self._cited or "text" not in block:
+            return block
+        return {CITED: {"content": [{"text": block["text"]}], "citations": self._cited[position]}}
 
     def _begin(self, told: Mapping[str, Json], start: Mapping[str, Json]) -> dict[str, Json]:
         block = {key: dict(value) if isinstance(value, dict) else value for key, value in start.items()}
@@ -85,18 +108,35 @@ class Joined:
 
     def _add_delta(self, told: Mapping[str, Json], delta: Mapping[str, Json]) -> list[Spot]:
         found = [(at, of, text) for at, of in _DELTAS if isinstance(text := _text(delta, at), str)]
-        if not found:
+        given = [key for key in ("citation", "toolResult", "image") if isinstance(delta.get(key), dict | list)]
+        if not found and not given:
             return []
         position = self._positions.get(_key(told))
         if position is None:
             position = len(self._blocks)
             self._begin(told, {})
+        spots = [spot for key in given for spot in self._add_given(position, key, delta[key])]
         for _, of, text in found:
             holder: dict[str, Any] = self._blocks[position]
             for step in of[:-1]:
                 holder = holder.setdefault(str(step), {})
             append(holder, str(of[-1]), text)
-        return [(("contentBlockDelta", "delta", *at), (*_CONTENT, position, *of)) for at, of, _ in found]
+        spots += [(at, of) for at, of, _ in found]
+        return [(("contentBlockDelta", "delta", *at), (*_CONTENT, position, *of)) for at, of in spots]
+
+    def _add_given(self, position: int, key: str, value: Any) -> list[Spot]:
+        """Add what comes whole: a citation, what a tool of the provider's gave, the source of an image."""
+        if key == "citation":
+            self._cited.setdefault(position, []).append(value)
+            return []
+        block = self._blocks[position]
+        holder = block[key] = block[key] if isinstance(block.get(key), dict) else {}
+        if isinstance(value, dict):
+            holder.update(value)
+            return [((key, name), (key, name)) for name in value]
+        before = holder["content"] if isinstance(holder.get("content"), list) else []
+        holder["content"] = [*before, *value]
+        return [((key, number), (key, "content", len(before) + number)) for number in range(len(value))]
 
 
 def join(pieces: Sequence[Piece]) -> Answer:
@@ -117,6 +157,7 @@ def join(pieces: Sequence[Piece]) -> Answer:
         spots = joined.add(fields)
         began.setdefault(joined.count - 1, len(items))
         items.append(Woven(frame.time, fields, spots, [around] if around else []))
+    items = [item if isinstance(item, Event) else replace(item, spots=joined.placed(item.spots)) for item in items]
     body = joined.body()
     read = [None if text is None else read_arguments(text) for text in _inputs(body)]
     answer = read_body(_with_each_input(body, [None if one is None else one[0] for one in read]))
@@ -167,9 +208,11 @@ def _with_texts(answer: Answer, forms: Mapping[int, Json]) -> dict[str, Json]:
     """An answer as JSON, with texts of what tools are called with, as a stream has them."""
     texts: list[Json] = []
     for position, part in enumerate(answer.messages[0]["parts"] if answer.messages else ()):
-        value, exact = part.get("arguments"), forms.get(position)
+        own = part.get("server_tool_call")
+        value, exact = own.get("input") if isinstance(own, dict) else part.get("arguments"), forms.get(position)
         empty = value is None or (value == {} and exact is None)
-        texts.append(("" if empty else write_arguments(value, exact)) if part.get("type") == "tool_call" else None)
+        calls = part.get("type") in ("tool_call", "server_tool_call")
+        texts.append(("" if empty else write_arguments(value, exact)) if calls else None)
     return _with_each_input(write_body(answer), texts)
 
 
