@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from typing import Any
 
 from opentelemetry import context as otel
@@ -10,10 +11,13 @@ from opentelemetry.context import Context
 from spanreel import playing
 from spanreel.player import Player
 
+_for_pool: ContextVar[bool] = ContextVar("spanreel_thread_for_pool", default=False)
+"""Whether a thread that is started is a pool's, which outlives who it is started for."""
+
 
 def start_thread(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`threading.Thread.start`: what the thread runs, it runs in the context it was started in."""
-    context, player = otel.get_current(), playing.player_to_carry()
+    context, player = otel.get_current(), None if _for_pool.get() else playing.player_to_carry()
     if context or player is not None:
         run = instance.run
 
@@ -36,10 +40,11 @@ def submit(wrapped: Any, instance: Any, args: tuple[Any, ...], kwargs: dict[str,
     if not (context or player is not None) or not args:
         return wrapped(*args, **kwargs)
     function, *rest = args
-    token = otel.attach(Context())  # a worker thread started here outlives this context
+    token, mark = otel.attach(Context()), _for_pool.set(True)  # a worker thread started here outlives this context
     try:
         return wrapped(in_context, context, player, function, *rest, **kwargs)
     finally:
+        _for_pool.reset(mark)
         otel.detach(token)
 
 

@@ -1,8 +1,8 @@
 """Which replay the current code runs in: what the boundary asks at every call.
 
-One `ContextVar` tells concurrent replays apart; another holds what was carried into plain threads, and counts while
-that replay lasts; the process-wide tuple catches what has no context, so that nothing runs live because a context was
-lost. What a player does is left to `spanreel.replay`.
+One `ContextVar` tells concurrent replays apart; another holds what was carried into plain threads, and counts behind
+every replay that is going on; the process-wide tuple catches what has no context, so that nothing runs live because a
+context was lost. What a player does is left to `spanreel.replay`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ _denied = False
 def current_player() -> Player | None:
     """The player of this context, else the only one in the process, else None.
 
-    A player that has been left stays the player of tasks that outlive it, and answers nothing.
+    A player that has been left stays the player of tasks and threads that outlive it, and answers nothing; such threads
+    may serve a replay of later.
 
     Raises:
         ReplayStop: several replays are active and this thread belongs to none of them, or this process was started by a
@@ -50,7 +51,7 @@ def current_player() -> Player | None:
         )
     if _denied:
         raise ReplayStop(f"this process was started by a replayed one ({REPLAY_GUARD}); nothing runs live in it")
-    return None
+    return carried
 
 
 def player_to_carry() -> Player | None:
@@ -66,6 +67,12 @@ def carried(player: Player | None) -> Iterator[None]:
         yield
     finally:
         _carried.reset(token)
+
+
+def is_left_behind() -> bool:
+    """Whether a replay has started this code, in a task or a thread, and is over."""
+    player = player_to_carry()
+    return player is not None and not any(one is player for one in _active)
 
 
 def active_players() -> tuple[Player, ...]:
