@@ -17,6 +17,7 @@ from spanreel.protocols.gemini.parts import (
     write_declaration,
     write_part,
 )
+from spanreel.protocols.gemini.spelling import SPELLED, respell, spell_again
 from spanreel.protocols.gemini.stream import LIST, join, join_list, split
 from spanreel.protocols.media import read_own, write_own
 from spanreel.protocols.openai_errors import read_error, write_error
@@ -61,12 +62,15 @@ _SETTINGS: Final = {
 
 def read_request(body: bytes, operation: Operation) -> Request:
     """Read a request; ValueError where it is no object with a list of contents."""
-    wire = parse_object(body, f"{NAME} request")
+    asked = parse_object(body, f"{NAME} request")
+    wire, spelled = respell(asked)
     contents = wire.get("contents")
     if not isinstance(contents, list):
         raise unexpected(f"{NAME} request: contents", contents, "a list")
     read = [_recall_content(entry) for entry in objects(contents, f"{NAME} request: contents")]
     tools, forms = _read_tools(wire.get("tools"))
+    if spelled:
+        forms = {**forms, SPELLED: spelled}
     request = Request(
         operation=operation,
         model=None,
@@ -77,7 +81,7 @@ def read_request(body: bytes, operation: Operation) -> Request:
         provider_fields=forms,
     )
     known: dict[str, Json] = {"contents": contents} if all(exact for _, exact in read) else {}
-    return replace(request, provider_fields={**forms, **residue(wire, _write(request, known))})
+    return replace(request, provider_fields={**forms, **residue(asked, _write(request, known))})
 
 
 _recall_content: Final = Recalling(
@@ -208,7 +212,7 @@ def _write(request: Request, known: Mapping[str, Json] = MappingProxyType({})) -
         wire["toolConfig"] = {"functionCallingConfig": request.settings["tool_choice"]}
     # What was kept must not beat what has been put in since.
     rest = {key: value for key, value in request.provider_fields.items() if not (key == "tools" and request.tools)}
-    return overlay(wire, rest)
+    return overlay(spell_again(wire, rest.get(SPELLED)), rest)
 
 
 def _instructions(request: Request) -> list[Json]:

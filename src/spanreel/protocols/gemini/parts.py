@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from spanreel.model import Json, Message, ToolDefinition
+from spanreel.protocols.gemini.spelling import SPELLED, respell, spell_again
 from spanreel.protocols.media import read_own, write_own
 from spanreel.protocols.residue import keep, kept, overlay, residue, unexpected
 
@@ -15,18 +16,26 @@ SCHEMA: Final = "$schema_field"
 """The field that a declaration's parameters stood in, where it is not the first of `SCHEMA_FIELDS`."""
 SCHEMA_FIELDS: Final = ("parameters", "parametersJsonSchema", "parameters_json_schema")
 
-CODE: Final = "executableCode"
-CODE_RESULT: Final = "codeExecutionResult"
+_OWN: Final = {
+    "server_tool_call": ("executableCode", "toolCall"),
+    "server_tool_call_response": ("codeExecutionResult", "toolResponse"),
+}
+"""Parts of tools that Google runs itself, and the fields that these are."""
 _WRAPPED: Final = ("result", "output")
 _MODALITIES: Final = ("image", "audio", "video")
 
 
 def read_part(wire: Json) -> dict[str, Any]:
     """Read one part; what is of no known form is kept as it came."""
-    part = _read_known(wire) if isinstance(wire, dict) else None
+    if not isinstance(wire, dict):
+        return read_own(wire)
+    told, spelled = respell(wire)
+    part = _read_known(told)
     if part is None:
         return read_own(wire)
-    return keep(part, {**kept(part), **residue(wire, write_part(part))})
+    forms = {**kept(part), SPELLED: spelled} if spelled else kept(part)
+    part = keep(part, forms)
+    return keep(part, {**forms, **residue(wire, write_part(part))})
 
 
 def write_part(part: Mapping[str, Json]) -> Json:
@@ -40,17 +49,15 @@ def write_part(part: Mapping[str, Json]) -> Json:
         wire = {"functionCall": _write_call(part)}
     elif kind == "tool_call_response":
         wire = {"functionResponse": _write_result(part)}
-    elif kind == "server_tool_call" and _own(part, "server_tool_call", CODE) is not None:
-        wire = {CODE: _own(part, "server_tool_call", CODE)}
-    elif kind == "server_tool_call_response" and _own(part, "server_tool_call_response", CODE_RESULT) is not None:
-        wire = {CODE_RESULT: _own(part, "server_tool_call_response", CODE_RESULT)}
+    elif kind in _OWN and (own := _own(part, str(kind))) is not None:
+        wire = own
     elif kind == "blob":
         wire = {"inlineData": {"mimeType": part.get("mime_type"), "data": part.get("content")}}
     elif kind == "uri":
         wire = {"fileData": {"mimeType": part.get("mime_type"), "fileUri": part.get("uri")}}
     else:
         return write_own(dict(part))
-    return overlay(wire, kept(part))
+    return overlay(spell_again(wire, kept(part).get(SPELLED)), kept(part))
 
 
 def read_content(wire: Json, place: str) -> Message:
@@ -110,21 +117,12 @@ def _read_known(wire: Mapping[str, Json]) -> dict[str, Any] | None:
         return {"type": "blob", **_kind(data), "content": data["data"]}
     if isinstance(file, dict) and isinstance(file.get("fileUri"), str):
         return {"type": "uri", **_kind(file), "uri": file["fileUri"]}
-    if isinstance(wire.get(CODE), dict):
-        asked = {"type": CODE, **wire[CODE]}
-        return {
-            "type": "server_tool_call",
-            "id": wire[CODE].get("id"),
-            "name": "code_execution",
-            "server_tool_call": asked,
-        }
-    if isinstance(wire.get(CODE_RESULT), dict):
-        came = {"type": CODE_RESULT, **wire[CODE_RESULT]}
-        return {
-            "type": "server_tool_call_response",
-            "id": wire[CODE_RESULT].get("id"),
-            "server_tool_call_response": came,
-        }
+    for kind, fields in _OWN.items():
+        for field in fields:
+            inner = wire.get(field)
+            if isinstance(inner, dict) and "type" not in inner:
+                asks = {"name": inner.get("toolType", "code_execution")} if kind == "server_tool_call" else {}
+                return {"type": kind, "id": inner.get("id"), **asks, kind: {"type": field, **inner}}
     return None
 
 
@@ -154,12 +152,12 @@ def _write_call(part: Mapping[str, Json]) -> dict[str, Json]:
     return {**wire, "name": part.get("name"), "args": part.get("arguments")}
 
 
-def _own(part: Mapping[str, Json], key: str, kind: str) -> dict[str, Json] | None:
-    """What the provider's tool was asked, or gave, where that is of this kind."""
-    inner = part.get(key)
-    if not isinstance(inner, dict) or inner.get("type") != kind:
+def _own(part: Mapping[str, Json], kind: str) -> dict[str, Json] | None:
+    """What the provider's tool was asked, or gave, under its name; None where that is no tool of Gemini's."""
+    inner = part.get(kind)
+    if not isinstance(inner, dict) or inner.get("type") not in _OWN[kind]:
         return None
-    return {name: value for name, value in inner.items() if name != "type"}
+    return {str(inner["type"]): {name: value for name, value in inner.items() if name != "type"}}
 
 
 def _kind(data: Mapping[str, Json]) -> dict[str, Json]:

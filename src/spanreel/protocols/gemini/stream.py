@@ -136,10 +136,11 @@ def _is_chunk(chunk: Any) -> bool:
 def _add_part(parts: list[Json], part: Json, at: tuple[Any, ...], place: tuple[Any, ...]) -> list[Spot]:
     """Add a part: to the text before it where that goes on, else behind all others."""
     if isinstance(part, dict) and isinstance(part.get("text"), str) and part.keys() <= _TEXT_KEYS:
-        if not part["text"] and "thoughtSignature" not in part and not parts:
-            return []
         last = parts[-1] if parts else None
-        if isinstance(last, dict) and _goes_on(last, part):
+        goes_on = isinstance(last, dict) and _goes_on(last, part)
+        if not goes_on and not part["text"] and "thoughtSignature" not in part:
+            return []
+        if isinstance(last, dict) and goes_on:
             append(last, "text", part["text"])
             last.update({key: value for key, value in part.items() if key == "thoughtSignature"})
         else:
