@@ -105,7 +105,9 @@ def test_instructions_take_the_place_of_the_recorded_ones(kind: Kind, tmp_path: 
     session = recorded(kind, tmp_path)
     scene = Scene(POLLS, [status])
     play(session, kind, scene, {"overrides": [{"instructions": "Speak like a pirate."}]})
-    for body in asked(scene):
+    bodies = asked(scene)
+    assert bodies
+    for body in bodies:
         system = [message for message in body["messages"] if message["role"] in ("system", "developer")]
         assert [message["content"] for message in system] == ["Speak like a pirate."]
 

@@ -424,6 +424,9 @@ def test_a_python_that_loads_us_is_started_and_runs_nothing_live(server: int, mo
     assert _Handler.seen == 0
 
 
-def test_the_guard_is_put_in_place_once() -> None:
+def test_the_guard_is_put_in_place_once(monkeypatch: pytest.MonkeyPatch) -> None:
     guard.install()
+    again: list[object] = []
+    monkeypatch.setattr(sys, "addaudithook", again.append)
     guard.install()
+    assert again == []
