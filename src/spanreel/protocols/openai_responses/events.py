@@ -11,8 +11,8 @@ from operator import eq
 from typing import Final, TypeGuard
 
 from spanreel.model import Json
-from spanreel.protocols.joining import append, settle
-from spanreel.protocols.repeats import Path, Repeats
+from spanreel.protocols.joining import Text, append, settle
+from spanreel.protocols.repeats import Path, Repeats, find
 from spanreel.protocols.residue import overlay, residue, same
 from spanreel.protocols.typed_events import kind_of
 
@@ -32,6 +32,7 @@ _TEXTS: Final[dict[str, tuple[str | None, str]]] = {
     "response.mcp_call_arguments": (None, "arguments"),
     "response.code_interpreter_call_code": (None, "code"),
 }
+_COMMAND: Final = "response.shell_call_command"
 _PARTS: Final = {"response.content_part": "content", "response.reasoning_summary_part": "summary"}
 _ENTRY_TYPES: Final = {
     "response.output_text": "output_text",
@@ -46,22 +47,16 @@ _OBJECTS: Final = frozenset({"response", "item", "part", "error"})
 _ENDS: Final = ("response.completed", "response.incomplete", "response.failed", "response.cancelled", "error")
 
 
-def find(output: Json, place: Place) -> Json:
-    """What stands at a place; None where nothing does."""
-    value = output
-    for step in place:
-        try:
-            value = value[step]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return value
-
-
 def text_place(event: Mapping[str, Json]) -> tuple[Place, str] | None:
     """Where the text of an event stands in the output, and the event's field that holds it: ``delta``, or all of it."""
     stem, _, verb = kind_of(event).rpartition(".")
     item = item_index(event)
-    if stem not in _TEXTS or verb not in ("delta", "done") or item is None:
+    if verb not in ("delta", "done") or item is None:
+        return None
+    if stem == _COMMAND:
+        number, own = event.get("command_index", 0), "delta" if verb == "delta" else "command"
+        return ((item, "action", "commands", number), own) if _is_position(number) else None
+    if stem not in _TEXTS:
         return None
     name, field = _TEXTS[stem]
     own = "delta" if verb == "delta" else field
@@ -160,8 +155,13 @@ class Joined:
         if found is None or not isinstance(event.get(found[1]), str):
             return
         place, field = found
-        target = item if len(place) == 2 else _entry(item, place, _ENTRY_TYPES[kind_of(event).rpartition(".")[0]])
         text, name = event[field], str(place[-1])
+        if place[1] == "action":
+            _add_command(item, int(place[-1]), text, is_piece=field == "delta")
+            if field == "delta":
+                self.texts.setdefault(place, []).append(text)
+            return
+        target = item if len(place) == 2 else _entry(item, place, _ENTRY_TYPES[kind_of(event).rpartition(".")[0]])
         if field != "delta":
             target[name] = text
             return
@@ -274,6 +274,17 @@ class Hider:
 
 def _raw(value: Json) -> Json:
     return value.get(RAW) if isinstance(value, dict) else value
+
+
+def _add_command(item: dict[str, Json], number: int, text: str, *, is_piece: bool) -> None:
+    """Add a piece of a command, or all of it, to those that an item is to run."""
+    # What an event brought is its own; it is not ours to change.
+    action = dict(item["action"]) if isinstance(item.get("action"), dict) else {}
+    commands = list(action["commands"]) if isinstance(action.get("commands"), list) else []
+    commands.extend("" for _ in range(number + 1 - len(commands)))
+    before = commands[number] if is_piece else ""
+    commands[number] = Text(*before.pieces, text) if isinstance(before, Text) else Text(str(before or ""), text)
+    item["action"] = {**action, "commands": commands}
 
 
 def _entry(item: dict[str, Json], place: Place, kind: str | None = None) -> dict[str, Json]:

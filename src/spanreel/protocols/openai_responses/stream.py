@@ -16,9 +16,9 @@ from spanreel.model import Answer, Json
 from spanreel.protocols.chunks import Chunks, each, read_back
 from spanreel.protocols.openai_errors import write_error
 from spanreel.protocols.openai_responses.answers import read_body, write_body
-from spanreel.protocols.openai_responses.events import Hider, Joined, find, spots
+from spanreel.protocols.openai_responses.events import Hider, Joined, spots
 from spanreel.protocols.openai_responses.synthesis import cut
-from spanreel.protocols.repeats import Fields, Item, Repeats, read, said
+from spanreel.protocols.repeats import Fields, Item, Repeats, find, read, said
 from spanreel.protocols.residue import overlay, residue, same, write_json
 from spanreel.protocols.sse import Event, frame, rebuild, reframe, write_event
 from spanreel.protocols.typed_events import kind_of, read_fields
