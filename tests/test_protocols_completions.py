@@ -139,6 +139,9 @@ def test_the_chat_ends_as_completions_do_and_is_none() -> None:
     assert recognise("POST", "/v1/chat/completions") == (openai_chat, Operation.CHAT)
     assert is_exchange(Operation.CHAT, b'{"prompt": "a"}', completions)
     assert not is_exchange(Operation.CHAT, b'{"query": "a"}', completions)
+    assert not is_exchange(Operation.CHAT, b'{"messages": []}', completions)
+    assert recognise("POST", "/v1/agents/completions") == (openai_chat, Operation.CHAT)
+    assert recognise("POST", "/v1/fim/completions") is None
     with pytest.raises(ValueError, match="prompt"):
         completions.read_request(b'{"model": "m"}', Operation.CHAT)
 

@@ -72,6 +72,8 @@ _VERTEX_ANTHROPIC: Final = "/publishers/anthropic/models/"
 _BEHIND_MODELS: Final = {bedrock.NAME: "/model/", bedrock_invoke.NAME: "/model/", anthropic_bedrock.NAME: "anthropic."}
 _NAMES: Final = {protocol.NAME: protocol for protocol in PROTOCOLS}
 
+_OF_TWO_KINDS: Final = "/fim/completions"
+"""Mistral's, which is asked as for a completion and answers as a chat."""
 _NO_WORDS: Final = ("stability.", "image-generator", "nova-canvas", "nova-reel", "nova-sonic", "rerank")
 
 _NEEDED: Final = {
@@ -81,6 +83,7 @@ _NEEDED: Final = {
 }
 
 _NEEDED_BY: Final = {
+    completions.NAME: (b'"prompt"',),
     cohere_first.NAME: (b'"message"',),
     bedrock_invoke.NAME: tuple(f'"{name}"'.encode() for name in bedrock_invoke.NEEDED),
 }
@@ -109,6 +112,8 @@ def recognise(method: str, path: str, extra: Mapping[str, str] | None = None) ->
                 return protocol, next(iter(protocol.PATHS.values()))
     if not path.endswith(_ANY_END):
         return (anthropic, Operation.CHAT) if path.endswith(_VERTEX_ENDS) and _VERTEX_ANTHROPIC in path else None
+    if path.endswith(_OF_TWO_KINDS):
+        return None
     for end, found in _ENDS:
         if path.endswith(end) and _BEHIND_MODELS.get(found[0].NAME, "") in path:
             return found if found[0] is not bedrock_invoke else _invoked(path)

@@ -34,7 +34,7 @@ __all__ = [
 
 NAME = "openai_chat"
 PROVIDER = "openai"
-PATHS: Mapping[str, Operation] = {"/chat/completions": Operation.CHAT}
+PATHS: Mapping[str, Operation] = {"/chat/completions": Operation.CHAT, "/agents/completions": Operation.CHAT}
 
 FREE: Final = said("user", "safety_identifier", "prompt_cache_key")
 """What stands in a request and is handed through as it is."""
