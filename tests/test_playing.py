@@ -7,6 +7,7 @@ import contextvars
 import os
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from spanreel import playing
 from spanreel.errors import RecordedFailure, ReplayStop
 from spanreel.failures import rebuild_error
+from spanreel.instrumenting import instrument, uninstrument
 from spanreel.playing import current_player, enter, leave
 from spanreel.point import RecordedError
 
@@ -203,3 +205,39 @@ def test_errors_of_python_have_their_arguments_again(error: Exception) -> None:
     told = rebuild_error(RecordedError(type(error).__qualname__, str(error)))
     assert (type(told), told.args, str(told)) == (type(error), error.args, str(error))
     assert getattr(told, "filename", None) == getattr(error, "filename", None)
+
+
+def test_a_thread_that_outlives_its_replay_does_not_go_live(players: list[Any]) -> None:
+    instrument()
+    try:
+        enter(players[0])
+        found: list[object] = []
+        over = threading.Event()
+
+        def late() -> None:
+            over.wait(10)
+            found.append(current_player())
+
+        thread = threading.Thread(target=late)
+        thread.start()
+        leave(players[0])
+        over.set()
+        thread.join()
+        assert found == [players[0]]
+    finally:
+        uninstrument()
+
+
+def test_a_pool_that_outlives_a_replay_serves_others(players: list[Any]) -> None:
+    instrument()
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            enter(players[0])
+            assert pool.submit(current_player).result() == players[0]
+            leave(players[0])
+            assert pool.submit(current_player).result() is None
+            enter(players[1])
+            assert pool.submit(current_player).result() == players[1]
+            leave(players[1])
+    finally:
+        uninstrument()

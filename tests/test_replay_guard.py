@@ -430,3 +430,23 @@ def test_the_guard_is_put_in_place_once(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(sys, "addaudithook", again.append)
     guard.install()
     assert again == []
+
+
+def test_a_thread_that_outlives_its_replay_reaches_nothing(server: int) -> None:
+    over, said = threading.Event(), []
+
+    def late() -> None:
+        over.wait(10)
+        try:
+            socket.create_connection(("127.0.0.1", server)).close()
+            said.append("connected")
+        except ReplayStop as stop:
+            said.append(str(stop))
+
+    with replay(recording(), check=False):
+        thread = threading.Thread(target=late)
+        thread.start()
+    over.set()
+    thread.join()
+    assert len(said) == 1
+    assert f"a connection to 127.0.0.1:{server}" in said[0]

@@ -15,6 +15,7 @@ from spanreel.model import Agent, Message, Status, ToolKind
 from spanreel.player import LiveRun
 from spanreel.point import RunResult, ToolRequest
 from spanreel.replay.judging.verdict import Verdict
+from spanreel.snapshot import snapshot
 from wire_server import completion
 
 
@@ -430,3 +431,44 @@ def test_what_a_caller_has_left_to_the_code_is_the_codes_when_it_is_replayed(giv
     else:
         assert changed.verdict is Verdict.FAIL
         assert "recorded 'Be brief.', now 'Be rude.'" in changed.reasons[0]
+
+
+def test_something_where_nothing_was_recorded_to_come_out_fails() -> None:
+    recorded = {"fidelity": {"result": "whole"}}
+    assert _ended(recorded, RunResult(value=None)).report().verdict is Verdict.PASS
+    assert _ended(recorded, RunResult(value="x")).report().reasons == (
+        "the outcome of root differs at /result: recorded None, now 'x'",
+    )
+
+
+def test_an_object_that_says_nothing_of_itself_is_not_called_the_same() -> None:
+    class Answer:
+        """Without a text of its own."""
+
+    live = Answer()
+    recorded = {"result": [snapshot(live).value]}
+    report = _ended(recorded, RunResult(value=[live])).report()
+    assert (report.verdict, report.runs[0].outcome) == (Verdict.PASS, "not compared")
+    assert _ended({"result": "Answer(1)"}, RunResult(value="Answer(1)")).report().runs[0].outcome == "same"
+
+
+def test_the_same_error_with_another_text_fails() -> None:
+    assert _ended(ERROR, None, ValueError("worse")).report().reasons == (
+        "the outcome of root differs at /error/message: recorded 'bad', now 'worse'",
+    )
+    cut = {**ERROR, "fidelity": {"error": "truncated"}}
+    assert _ended(cut, None, ValueError("worse")).report().verdict is Verdict.PASS
+    where = {**ERROR, "error": {**ERROR["error"], "message": "no <Thing at 0x7f00aa>"}}  # type: ignore[dict-item]
+    assert _ended(where, None, ValueError("no <Thing at 0x7f11bb>")).report().verdict is Verdict.PASS
+
+
+def test_a_run_that_made_no_call_has_to_run_again() -> None:
+    book = Book()
+    run = book.run()
+    book.tool(run, "a", {}, 1)
+    book.run("root/helper#0", agent="helper", parent={"run": run["id"]})
+    live = Live(book.session())
+    root = live.run()
+    live.call(root, "a", {})
+    live.end(root)
+    assert live.report().reasons == ("root/helper#0 of agent 'helper' was recorded and did not run",)

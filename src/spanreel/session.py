@@ -1,8 +1,8 @@
 """The session document, `spanreel.session/1`: what a conversation's runs were asked, did and answered.
 
 Messages and tool definitions are stored once and referred to by their index. A field that is None is absent; where
-absence and JSON null differ (a tool's result), ``fidelity`` says ``absent``. Times are UTC, in RFC 3339 with up to
-nine digits of seconds, as text, so that nanoseconds survive.
+absence and JSON null differ, ``fidelity`` says ``absent`` of a tool's result, ``whole`` of a run's null. Times are UTC,
+in RFC 3339 with up to nine digits of seconds, as text, so that nanoseconds survive.
 """
 
 from __future__ import annotations

@@ -35,11 +35,13 @@ class Snapshot:
     """A value as JSON; ``weak`` are the JSON pointers of what could only be kept as text.
 
     ``plain`` says that the value was JSON already: dicts, lists and scalars of Python's own, and nothing else.
+    ``opaque`` says that an object is in it whose text tells what it is, and not what it holds.
     """
 
     value: Json
     weak: tuple[str, ...] = ()
     plain: bool = False
+    opaque: bool = False
 
 
 @dataclasses.dataclass(eq=False, slots=True)
@@ -48,12 +50,13 @@ class _Taken:
 
     weak: list[str] = dataclasses.field(default_factory=list)
     plain: bool = True
+    opaque: bool = False
 
 
 def snapshot(value: Any) -> Snapshot:
     """The value as JSON: tuples and sets as lists (sets sorted), bytes as base64 under ``$bytes``, NaN as text."""
     taken = _Taken()
-    return Snapshot(_json(value, None, taken, ()), tuple(taken.weak), taken.plain)
+    return Snapshot(_json(value, None, taken, ()), tuple(taken.weak), taken.plain, taken.opaque)
 
 
 Path = tuple[Any, Any] | None
@@ -163,6 +166,8 @@ def _text(value: Any, path: Path, taken: _Taken) -> str:
         text = _ADDRESS.sub("", repr(value))
     except Exception:  # noqa: BLE001 - a repr may raise anything
         text = f"<{type(value).__name__}, whose repr raises>"
+    # Python's own way of writing what is no value: objects without a text of their own, functions, open files.
+    taken.opaque = taken.opaque or (text.startswith("<") and text.endswith(">"))
     return _weak(text, path, taken)
 
 

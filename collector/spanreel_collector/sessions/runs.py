@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Literal
 
-from spanreel.model import Agent, ErrorCategory, Status, ToolKind
+from spanreel import conventions as names
+from spanreel.model import Agent, ErrorCategory, Fidelity, Status, ToolKind
 from spanreel.records import ModelRecord, ToolRecord
 from spanreel.session import Draws, Entrypoint, ErrorInfo, ModelCall, Parent, Run, ToolCall, Turn
 from spanreel_collector import json_text
@@ -113,7 +114,17 @@ def write_run(draft: Draft, place: Place, tables: Tables, runs_of_tools: dict[st
         order=_order(draft, models, tools),
     )
     write_ends(run, draft, models, tables)
+    if status is Status.OK and _gave_null(draft):
+        run.fidelity["result"] = Fidelity.WHOLE
     return run
+
+
+def _gave_null(draft: Draft) -> bool:
+    """Whether the agent's result is a JSON null, and not one that nobody recorded."""
+    record, placed = draft.record, draft.run
+    if record is None or placed is None or record.result is not None or "result" in record.fidelity:
+        return False
+    return names.RUN_RESULT in placed.span.attributes
 
 
 def _agent_of_calls(models: list[Placed]) -> Agent:

@@ -89,8 +89,9 @@ def close_in_children() -> None:
 
 
 def is_active() -> bool:
-    """Whether anything is to be stopped here: a replay is going on, and it is not us who ask."""
-    return bool(playing.active_players() or playing.denied()) and not getattr(_asking, "us", False)
+    """Whether anything is to be stopped: a replay is going on, or has left this code behind, and it is not ours."""
+    stopping = playing.active_players() or playing.denied() or playing.is_left_behind()
+    return bool(stopping) and not getattr(_asking, "us", False)
 
 
 def decide(address: Address) -> None:
@@ -111,6 +112,8 @@ def decide(address: Address) -> None:
     where = f"{address[0]}:{address[1]}" if address[1] is not None else address[0]
     frames = list(frames_of_call())
     if any((frame.f_globals.get("__name__") or "").startswith(TELEMETRY) for frame in frames):
+        if not players and not playing.denied():
+            return  # a thread that sends what is observed may have been started in a replay, and goes on after it
         _note(f"telemetry to {where} was held back")
         raise ConnectionRefusedError(f"spanreel: a replay sends no telemetry ({where})")
     _stop(f"a connection to {where} from {place_of(frames)}")

@@ -13,6 +13,7 @@ from spanreel.replay.matching.matching import Reason
 from spanreel.replay.matching.mcp_requests import is_required
 from spanreel.replay.matching.naming import name_of
 from spanreel.replay.matching.slots import ModelSlot, Slot
+from spanreel.session import Run
 
 OF_THE_RECORDING: Final = (Reason.LOSSY, Reason.KEYLESS, Reason.NO_RESULT, Reason.NOT_KEPT, Reason.BROKEN_OFF)
 """Why a call has no counterpart, where that says nothing about the agent."""
@@ -65,15 +66,20 @@ def order_reasons(facts: Facts) -> list[str]:
     return sorted(found)
 
 
-def unused_reasons(unused: Sequence[Slot], runs: Sequence[RunOutcome]) -> list[str]:
-    """Recorded calls, and whole runs, that were not made again."""
+def unused_reasons(facts: Facts, unused: Sequence[Slot], runs: Sequence[RunOutcome]) -> list[str]:
+    """Recorded calls, and whole runs, that were not made again; a run may have made no call at all."""
     idle = {run.id: run for run in runs if run.outcome == "not started"}
+    due = {slot.run.id for slot in unused} | {one for one in idle if _made_no_call(facts, facts.runs[one])}
     reasons = [
-        f"{run.path} of agent {run.agent!r} was recorded and did not run"
-        for run in idle.values()
-        if any(slot.run.id == run.id for slot in unused)
+        f"{run.path} of agent {run.agent!r} was recorded and did not run" for run in idle.values() if run.id in due
     ]
     return reasons + [f"{name_of(slot)} was recorded and was not made" for slot in unused if slot.run.id not in idle]
+
+
+def _made_no_call(facts: Facts, run: Run) -> bool:
+    """Whether a run made no call, and came to its end; where its agent's model is live, it may not be wanted now."""
+    called = any(slot.run.id == run.id for slot in facts.slots.values())
+    return not called and run.status in (Status.OK, Status.ERROR) and facts.root(run) not in facts.live
 
 
 def open_reasons(facts: Facts, runs: Sequence[RunOutcome]) -> list[str]:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from spanreel.model import Json
 from spanreel.replay.judging.facts import Facts
 from spanreel.replay.matching.events import REWORDED, Happening
+from spanreel.replay.matching.recording import Scope
+from spanreel.session import Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +33,7 @@ def outcomes_of(facts: Facts) -> list[RunOutcome]:
     found = []
     for scope in facts.recording.all_scopes():
         for run in scope.runs:
-            if (
-                run.implicit
-                or run is scope.lead
-                or (all(slot.covered for slot in scope.slots) and run.id not in started)
-            ):
+            if run.implicit or run is scope.lead or (run.id not in started and not _is_due(facts, scope, run)):
                 continue
             event = ended.get(run.id)
             if event is not None and event.reason == REWORDED:
@@ -48,3 +46,14 @@ def outcomes_of(facts: Facts) -> list[RunOutcome]:
                 outcome = "not compared" if "outcome" in event.uncompared else "same"
             found.append(RunOutcome(run.path, run.id, run.agent.name, outcome, event.difference if event else None))
     return found
+
+
+def _is_due(facts: Facts, scope: Scope, run: Run) -> bool:
+    """Whether a recorded run has to be made again; of others' recordings, not one that asked nothing of anybody.
+
+    What others call an agent's run may be no more than a span around something.
+    """
+    if scope.slots:
+        return not all(slot.covered for slot in scope.slots)
+    ours = facts.recording.session.origin != "imported"
+    return ours and run.agent.name is not None and run.id not in facts.recording.covered

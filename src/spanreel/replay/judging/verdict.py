@@ -112,7 +112,7 @@ def judge(
             for event in events
             if event.happening is Happening.RUN_ENDED and event.difference is not None
         ),
-        *unused_reasons(unused, runs),
+        *unused_reasons(facts, unused, runs),
         *open_reasons(facts, runs),
         *attempt_reasons(facts),
         *order,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
 
 from spanreel.model import Fidelity, Json, Status
 from spanreel.point import RunResult
@@ -10,8 +13,24 @@ from spanreel.replay.comparing.canonical import NOTHING, Difference, canonical, 
 from spanreel.replay.comparing.identity import message_of, output_identity
 from spanreel.replay.comparing.leniencies import outcome_leniencies
 from spanreel.replay.comparing.sharing import shared_outcome
-from spanreel.replay.matching.slots import LOST
+from spanreel.replay.matching.slots import LOST, is_ours
 from spanreel.session import Run, Session
+
+_ADDRESS: Final = re.compile(r"\b0x[0-9a-fA-F]{6,}")
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a live run ended: with its result, or with the exception that left it, whose text is ``said``.
+
+    Both are as the recording would have them, its redaction included. ``opaque``: an object is in the result that says
+    what it is and not what it holds.
+    """
+
+    result: RunResult | None
+    error: BaseException | None = None
+    said: Json = None
+    opaque: bool = False
 
 
 def as_it_is(value: Json) -> Json:
@@ -20,11 +39,7 @@ def as_it_is(value: Json) -> Json:
 
 
 def compare_outcome(
-    session: Session,
-    run: Run,
-    result: RunResult | None,
-    error: BaseException | None,
-    see: Callable[[Json], Json] = as_it_is,
+    session: Session, run: Run, ending: Ending, see: Callable[[Json], Json] = as_it_is
 ) -> tuple[Difference | None, tuple[str, ...]]:
     """The first difference in how a run ended and in what it gave, and the names of what could not be compared.
 
@@ -32,22 +47,19 @@ def compare_outcome(
     """
     if run.status is Status.UNFINISHED:
         return None, ("outcome",)
-    raised = run.error if run.status in (Status.ERROR, Status.CANCELLED) else None
-    recorded_error = raised.type or "error" if raised is not None else None
-    if error is not None or recorded_error is not None:
-        return _compare_errors(recorded_error, error), ()
-    if result is None:
+    failed = run.status in (Status.ERROR, Status.CANCELLED) and run.error is not None
+    if ending.error is not None or failed:
+        return _compare_errors(session, run, ending, see), ()
+    if ending.result is None:
         return None, ()
-    if run.status is not result.status:
-        return Difference("/status", str(run.status), str(result.status)), ()
-    return _compare_values(session, run, result, see)
+    if run.status is not ending.result.status:
+        return Difference("/status", str(run.status), str(ending.result.status)), ()
+    return _compare_values(session, run, ending, see)
 
 
-def compare_form(
-    session: Session, run: Run, result: RunResult | None, error: BaseException | None
-) -> tuple[Difference | None, tuple[str, ...]]:
+def compare_form(session: Session, run: Run, ending: Ending) -> tuple[Difference | None, tuple[str, ...]]:
     """`compare_outcome` where a live model has answered: how it ended, and of what it gave the form, not the words."""
-    return compare_outcome(session, run, result, error, _form)
+    return compare_outcome(session, run, ending, _form)
 
 
 def _form(value: Json) -> Json:
@@ -60,18 +72,29 @@ def _form(value: Json) -> Json:
     return "number" if isinstance(value, (int, float)) and not isinstance(value, bool) else type(value).__name__
 
 
-def _compare_errors(recorded: str | None, live: BaseException | None) -> Difference | None:
+def _compare_errors(session: Session, run: Run, ending: Ending, see: Callable[[Json], Json]) -> Difference | None:
+    raised = run.error if run.status in (Status.ERROR, Status.CANCELLED) else None
+    recorded = (raised.type or "error") if raised is not None else None
+    live = ending.error
     said = getattr(live, "recorded_type", None) or (class_name(type(live)) if live is not None else None)
-    if recorded is not None and said is not None and recorded.rpartition(".")[2] == said.rpartition(".")[2]:
+    if recorded is None or said is None or recorded.rpartition(".")[2] != said.rpartition(".")[2]:
+        return Difference("/error", recorded or NOTHING, f"{said}: {live}" if live is not None else NOTHING)
+    text = raised.message if raised is not None else None
+    if text is None or run.fidelity.get("error") in LOST or not is_ours(session):  # others write there what they like
         return None
-    return Difference("/error", recorded or NOTHING, f"{said}: {live}" if live is not None else NOTHING)
+    before, now = (see(_ADDRESS.sub("0x", one)) for one in (text, str(ending.said)))
+    return first_difference(before, now, "/error/message")
 
 
 def _compare_values(
-    session: Session, run: Run, result: RunResult, see: Callable[[Json], Json]
+    session: Session, run: Run, ending: Ending, see: Callable[[Json], Json]
 ) -> tuple[Difference | None, tuple[str, ...]]:
-    if run.result is not None and run.fidelity.get("result", Fidelity.WHOLE) not in LOST:
-        return first_difference(see(canonical(run.result)), see(canonical(result.value)), "/result"), ()
+    result = ending.result
+    assert result is not None
+    state = run.fidelity.get("result")
+    if (run.result is not None and state not in LOST) or (state is Fidelity.WHOLE and result.value is not None):
+        difference = first_difference(see(canonical(run.result)), see(canonical(result.value)), "/result")
+        return difference, ("outcome",) if difference is None and ending.opaque else ()
     if run.output and run.fidelity.get("output", Fidelity.WHOLE) not in (*LOST, Fidelity.RECONSTRUCTED):
         recorded = output_identity(tuple(message_of(session.messages[number]) for number in run.output))
         live = output_identity(result.output)

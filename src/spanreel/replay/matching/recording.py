@@ -58,6 +58,8 @@ class Recording:
         self.roots = [root for root in roots if not root.implicit]
         loose = [root for root in roots if root.implicit]
         self.scopes: dict[str, Scope] = {}
+        self.covered: set[str] = set()
+        """The runs inside tool calls that have been served, which will not be made."""
         # Others record a loop's calls and the span around them, which says nothing of an agent: still one run.
         alone = session.origin == "imported" and len(loose) == 1 and not self.roots
         self.outside = self._open(loose[0].path if alone else OUTSIDE, loose)
@@ -86,6 +88,7 @@ class Recording:
             if run.id == tool.call.run or (run.parent is not None and run.parent.tool_call == tool.call.id)
         ]
         for run in self._with_descendants(inside):
+            self.covered.add(run.id)
             scope = self.scopes.get(run.id)
             for slot in scope.slots if scope is not None else []:
                 slot.covered = True

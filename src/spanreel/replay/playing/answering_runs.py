@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from spanreel import conventions as names
+from spanreel.crossing import describe_error
 from spanreel.model import Json
 from spanreel.player import LiveRun
 from spanreel.point import RunRequest, RunResult
@@ -16,7 +17,7 @@ from spanreel.replay.matching.casting import Role
 from spanreel.replay.matching.events import REWORDED, Event, Happening, Subject, contrast, told
 from spanreel.replay.matching.lanes import current_lane
 from spanreel.replay.matching.matching import Reason
-from spanreel.replay.matching.outcome import compare_form, compare_outcome, lenient_outcome
+from spanreel.replay.matching.outcome import Ending, compare_form, compare_outcome, lenient_outcome
 from spanreel.replay.playing.play import Play
 from spanreel.replay.playing.recorded_input import recorded_arguments
 from spanreel.session import Run
@@ -43,42 +44,51 @@ def begin_run(play: Play, run: LiveRun, request: RunRequest) -> Mapping[str, Jso
 
 def end_run(play: Play, run: LiveRun, result: RunResult | None, error: BaseException | None) -> None:
     """Compare a run's outcome, unless it was us who ended it."""
-    lives: list[RunResult | None] = [result]
-    if result is not None and play.placeholders.ways:
-        lives = [_placed(redact, result) for redact in play.placeholders.ways]
+    ending = Ending(
+        result,
+        error,
+        describe_error(error, {}).message if error is not None else None,
+        result is not None and snapshot(result.value).opaque,
+    )
+    lives = [_placed(redact, ending) for redact in play.placeholders.ways] or [ending]
     with play.ledger.lock:
         role = play.casting.end(run)
         if role is None or role.run is None or play.ledger.stop_of(play.casting.root(run)):
             return
-        play.ledger.tell(_ended(play, run, role, lives, error))
+        play.ledger.tell(_ended(play, run, role, lives))
 
 
-def _ended(play: Play, run: LiveRun, role: Role, lives: list[RunResult | None], error: BaseException | None) -> Event:
-    """The event of a run's end; ``lives`` are its outcome by each way of placing placeholders."""
+def _ended(play: Play, run: LiveRun, role: Role, lives: list[Ending]) -> Event:
+    """The event of a run's end; ``lives`` are how it ended by each way of placing placeholders."""
     assert role.run is not None
     see = play.ids.translated if play.ids is not None else lambda value: value
-    compared = [compare_outcome(play.session, role.run, live, error, see) for live in lives]
+    compared = [compare_outcome(play.session, role.run, live, see) for live in lives]
     difference, uncompared = next((one for one in compared if one[0] is None), compared[0])
     ended = Event(Happening.RUN_ENDED, Subject.RUN, role.path, run.agent.name, recorded_id=role.run.id)
     if difference is not None and play.known is not None:
         blurred = play.placeholders.blurred
-        if compare_outcome(play.session, role.run, lives[-1], error, blurred)[0] is None:
+        if compare_outcome(play.session, role.run, lives[-1], blurred)[0] is None:
             return replace(ended, reason=Reason.KEYLESS.value, uncompared=("outcome",))
     if difference is not None and play.casting.root(run) in play.models.live:
         words = told(difference) or {}
-        difference = compare_form(play.session, role.run, lives[0], error)[0]
+        difference = compare_form(play.session, role.run, lives[0])[0]
         if difference is None:
             said = f"the outcome of {role.path} is worded differently: {contrast(words)}"
             ended = replace(ended, reason=REWORDED, detail=said)
-    is_same = difference is None and ended.reason is None and error is None and not uncompared
-    lenient = lenient_outcome(play.session, role.run, lives[0]) if is_same else ()
+    is_same = difference is None and ended.reason is None and lives[0].error is None and not uncompared
+    lenient = lenient_outcome(play.session, role.run, lives[0].result) if is_same else ()
     return replace(ended, difference=told(difference), uncompared=uncompared, lenient=lenient)
 
 
-def _placed(redact: Redact, result: RunResult) -> RunResult:
-    output = redact_value(redact, names.OUTPUT_MESSAGES, list(result.output))
-    value = redact_value(redact, names.RUN_RESULT, snapshot(result.value).value)
-    return RunResult(tuple(output) if isinstance(output, list) else (), value, result.status)
+def _placed(redact: Redact, ending: Ending) -> Ending:
+    if ending.error is not None:
+        return replace(ending, said=redact_value(redact, names.ERROR_MESSAGE, ending.said))
+    if ending.result is None:
+        return ending
+    output = redact_value(redact, names.OUTPUT_MESSAGES, list(ending.result.output))
+    value = redact_value(redact, names.RUN_RESULT, snapshot(ending.result.value).value)
+    result = RunResult(tuple(output) if isinstance(output, list) else (), value, ending.result.status)
+    return replace(ending, result=result)
 
 
 def _recorded_arguments(play: Play, role: Role, request: RunRequest) -> Mapping[str, Json] | None:
