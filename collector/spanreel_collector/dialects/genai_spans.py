@@ -18,12 +18,15 @@ _MODEL = {
     "generate_content": Operation.CHAT,
     "text_completion": Operation.CHAT,
     "embeddings": Operation.EMBEDDINGS,
+    "rerank": Operation.RERANK,
 }
 MODEL_CALLS = frozenset(_MODEL)
 """The operations in which a model is asked."""
 _CONVERSATION = "conversation"
 """AG2's word for what agents say to each other until one of them ends it; its output is all of that."""
-_RUNS = ("invoke_agent", "invoke_workflow", _CONVERSATION)
+_WRAPPERS = ("invoke_workflow", "handle_conversation_turn")
+"""What stands around agents, by the names of today and of a proposal."""
+_RUNS = ("invoke_agent", *_WRAPPERS, _CONVERSATION)
 _MEMORY = tuple(
     f"{verb}_{what}"
     for what, verbs in (
@@ -32,6 +35,11 @@ _MEMORY = tuple(
     )
     for verb in verbs
 )
+_WRITTEN = {
+    "store_id": "gen_ai.memory.store.id",
+    "record_id": "gen_ai.memory.record.id",
+    "records": "gen_ai.memory.records",
+}
 _TOOLS = ("execute_tool", "retrieval", *_MEMORY)
 KNOWN = (*_MODEL, *_RUNS, *_TOOLS)
 """The operations that are calls or runs."""
@@ -127,7 +135,7 @@ def _read_model(span: RawSpan, operation: Operation) -> ModelRecord:
     fidelity = {"input": input_fidelity, "output": output_fidelity, "tools": tools_fidelity}
     if tools_fidelity is Fidelity.ABSENT and names.TOOL_DEFINITIONS not in attributes:
         del fidelity["tools"]
-    if operation is Operation.EMBEDDINGS or (error and output_fidelity is Fidelity.ABSENT):
+    if not operation.opens_turn or (error and output_fidelity is Fidelity.ABSENT):
         del fidelity["output"]
     return ModelRecord(
         request=Request(
@@ -211,7 +219,7 @@ def _read_run(span: RawSpan, operation: str) -> RunRecord:
     fidelity = {"input": input_fidelity, "output": output_fidelity}
     return RunRecord(
         # A workflow's name is not an agent's; a workflow that holds one agent is folded into it.
-        agent=Agent() if operation == "invoke_workflow" else _read_agent(attributes),
+        agent=Agent() if operation in _WRAPPERS else _read_agent(attributes),
         input=(*_instructed(attributes, messages), *messages),
         output=_last_said(output) if operation == _CONVERSATION else output,
         tools=values.tools(attributes.get(names.TOOL_DEFINITIONS))[0],
@@ -253,6 +261,12 @@ def _read_tool(span: RawSpan, operation: str) -> ToolRecord:
         kind = ToolKind.RETRIEVER if operation == "search_memory" else kind
     arguments, arguments_fidelity = _read_value(attributes, arguments_key)
     result, result_fidelity = _read_value(attributes, result_key)
+    if operation in _MEMORY and operation != "search_memory" and arguments_fidelity is Fidelity.ABSENT:
+        # What is written is what it was asked with; only a search gives records.
+        written = {key: values.decode(attributes[name])[0] for key, name in _WRITTEN.items() if name in attributes}
+        if written:
+            arguments, arguments_fidelity = written, Fidelity.WHOLE
+        result, result_fidelity = None, Fidelity.ABSENT
     fidelity = {"arguments": arguments_fidelity, "result": result_fidelity}
     if error and result_fidelity is Fidelity.ABSENT:
         del fidelity["result"]

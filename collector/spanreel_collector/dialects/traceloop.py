@@ -32,6 +32,7 @@ _OPERATIONS = {
     "chat": "chat",
     "completion": "text_completion",
     "embedding": "embeddings",
+    "rerank": "rerank",
     "unknown": "chat",
 }
 _TODAY = {

@@ -17,6 +17,9 @@ _PARAMETERS = ("input_schema", "inputSchema", "parameters_json_schema")
 """What Anthropic, the AI SDK and Google call a tool's parameters."""
 _EXCEPTION = "gen_ai.client.operation.exception"
 _DECLARATIONS = ("function_declarations", "functionDeclarations")
+_TOOL_NAME = re.compile(r"[\w.:/-]{1,128}", re.ASCII)
+_KEYWORDS = frozenset({"type", "$ref", "anyOf", "allOf", "oneOf", "enum"})
+"""By these the schema of one property is known."""
 MOST_WRITTEN = 3
 """How often a value is taken to have been written as JSON text, one inside the other."""
 
@@ -200,12 +203,22 @@ def tools(value: Json) -> tuple[tuple[ToolDefinition, ...], Fidelity]:
     found = _tools_before.find(value) if isinstance(value, str) else None
     if found is None:
         items, fidelity = items_of(value, parts_depth=2)
-        each = [one for item in items if isinstance(item, dict) for one in _declared(item)]
+        each = [one for item in map(_listed, items) if isinstance(item, dict) for one in _declared(item)]
         read = tuple(known(tool_definition(item)) for item in each if isinstance(item, dict) and item)
+        if any(set(item) == {"name"} for item in each if isinstance(item, dict)):
+            fidelity = Fidelity.TRUNCATED
         found = read, Fidelity.ABSENT if not read else fidelity
         if isinstance(value, str):
             _tools_before.keep(value, found)
     return found
+
+
+def _listed(item: Any) -> Any:
+    """A tool in a list of tools, which may be the JSON of one, or a name alone."""
+    if not isinstance(item, str):
+        return item
+    found, _ = decode(item)
+    return found if isinstance(found, dict) else {"name": item} if _TOOL_NAME.fullmatch(item) else None
 
 
 def _declared(item: dict[str, Any]) -> list[Any]:
@@ -225,8 +238,19 @@ def tool_definition(item: dict[str, Any]) -> ToolDefinition:
     parameters = read.get("parameters")
     if isinstance(parameters, dict) and set(parameters) == {"json"} and isinstance(parameters["json"], dict):
         read["parameters"] = parameters["json"]  # as Bedrock has it
+    elif isinstance(parameters, dict) and _are_properties(parameters):
+        read["parameters"] = {"type": "object", "properties": parameters}  # as DSPy leaves it out
     read.setdefault("type", "function")
     return read
+
+
+def _are_properties(parameters: dict[str, Any]) -> bool:
+    """Whether these are the properties of a schema without the schema around them: each says a type of its own."""
+    return (
+        bool(parameters)
+        and "properties" not in parameters
+        and all(isinstance(item, dict) and not _KEYWORDS.isdisjoint(item) for item in parameters.values())
+    )
 
 
 def items_of(value: Json, parts_depth: int, parts_key: str = "parts") -> tuple[list[Any], Fidelity]:

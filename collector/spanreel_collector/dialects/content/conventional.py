@@ -8,6 +8,7 @@ from typing import Any
 from spanreel import loss_markers
 from spanreel.memory import Known, Memory, known
 from spanreel.model import Fidelity, Json, Message
+from spanreel.protocols import media
 from spanreel_collector import json_text
 from spanreel_collector.dialects.content.messages import read_message
 from spanreel_collector.dialects.values import arguments, items_of, role
@@ -126,6 +127,8 @@ def _message_parts(item: dict[str, Any]) -> list[dict[str, Json]]:
 
 
 def _part(part: dict[str, Any]) -> dict[str, Json]:
+    if part.get("type") == "uri" and isinstance(part.get("uri"), str) and part["uri"].startswith("data:"):
+        return media.read_url(part["uri"], str(part.get("modality") or "image"))  # as Logfire puts content there
     read = dict(part)
     if not isinstance(read.get("type"), str):
         read["type"] = "text" if isinstance(read.get("content"), str) else "unknown"
