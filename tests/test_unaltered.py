@@ -40,21 +40,30 @@ CHANGES: dict[str, Callable[[Message], object]] = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_result_is_forgotten_with_any_change_of_its_object(change: str) -> None:
-    known, message = Unaltered(), _message()
+    known, message = Unaltered[str](), _message()
     known.put(message, contents_of(message), "result")
-    assert known.get(message) == "result"
+    assert known.get([message]) == ["result"]
     CHANGES[change](message)
-    assert known.get(message) is None
+    assert known.get([message]) == [None]
 
 
 def test_an_equal_object_is_another() -> None:
-    known, message = Unaltered(), _message()
+    known, message = Unaltered[str](), _message()
     known.put(message, contents_of(message), "result")
-    assert known.get(_message()) is None
+    assert known.get([_message()]) == [None]
+
+
+def test_of_many_only_what_has_changed_is_forgotten() -> None:
+    known, messages = Unaltered[int](), [_message() for _ in range(4)]
+    for number, message in enumerate(messages):
+        known.put(message, contents_of(message), number)
+    assert known.get(messages) == [0, 1, 2, 3]
+    CHANGES["deep inside"](messages[2])
+    assert known.get([*messages, _message()]) == [0, 1, None, 3, None]
 
 
 def test_a_result_is_forgotten_with_its_object() -> None:
-    known, message = Unaltered(), _message()
+    known, message = Unaltered[str](), _message()
     known.put(message, contents_of(message), "result")
     del message
     assert not known._known
@@ -62,10 +71,10 @@ def test_a_result_is_forgotten_with_its_object() -> None:
 
 @pytest.mark.parametrize("value", [object(), b"bytes", {1}, Part])
 def test_what_could_change_unseen_is_not_remembered(value: Any) -> None:
-    known, message = Unaltered(), Message([], note=value)
+    known, message = Unaltered[str](), Message([], note=value)
     assert contents_of(message) is None
     known.put(message, contents_of(message), "result")
-    assert known.get(message) is None
+    assert known.get([message]) == [None]
 
 
 def test_what_holds_itself_is_not_remembered() -> None:

@@ -9,13 +9,13 @@ import base64
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Final
 
 import pydantic_core
 
-from spanreel.memory import Item, Known, Memory, item
+from spanreel.memory import Item, Known, Memory, item, known
 from spanreel.model import Json
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
@@ -50,15 +50,50 @@ class Listed(str):
 
 def encode_list(values: Sequence[Any]) -> Listed:
     """`encode` of a list, item by item."""
+    if type(values) is not Plain:
+        return _list_of_values(values)
+    if values.text is None:
+        values.text = _list_of_values(values)
+    return values.text
+
+
+def _list_of_values(values: Sequence[Any]) -> Listed:
     if len(values) >= _LONG and type(values[0]) is not Known and (made := _recent.write(values)) is not None:
         return made
-    return _list_of(tuple([_text_of(value) if type(value) is Known else _remembered(value) for value in values]))
+    return _list_of(tuple([text_of(value) if type(value) is Known else _remembered(value) for value in values]))
 
 
-def _text_of(value: Known) -> Item:
+def text_of(value: Known) -> Item:
+    """`encode` of what was read before, written once."""
     if value.text is None:
         value.text = item(encode(value))
     return value.text
+
+
+class Plain(list[Json]):
+    """A list of JSON values that nobody changes any more: its text is written once."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, values: Iterable[Json]) -> None:
+        super().__init__(values)
+        self.text: Listed | None = None
+
+
+def read_each(values: Sequence[Any], read: Callable[[Any], dict[str, Any]]) -> tuple[Known, ...]:
+    """The items of a list, read; of a plain list, those that came before by the same reader are not read again."""
+    if type(values) is not Plain:  # things that are not equal may be written in the same way
+        return tuple([known(read(value)) for value in values])
+    return tuple([_read_item(text, value, read) for text, value in zip(encode_list(values).items, values, strict=True)])
+
+
+def _read_item(text: Item, value: Any, read: Callable[[Any], dict[str, Any]]) -> Known:
+    found = text.read
+    if found is not None and found[0] is read:
+        return found[1]  # type: ignore[no-any-return]  # what this reader has made
+    made = known(read(value))
+    text.read = (read, made)
+    return made
 
 
 def _remembered(value: Any) -> Item:
@@ -152,7 +187,10 @@ def encode_parted(value: Mapping[str, Any]) -> str:
 
 
 def _is_long(value: Any) -> bool:
-    return isinstance(value, list) and len(value) > 1 and all(type(one) is dict for one in value)
+    return isinstance(value, list) and len(value) > 1 and _OBJECTS.issuperset(map(type, value))
+
+
+_OBJECTS: Final = frozenset[type]((dict, Known))
 
 
 def listed(texts: Iterable[str]) -> Listed:

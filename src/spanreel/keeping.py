@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
 
-from spanreel import json_text
 from spanreel.capture import RecordCapture
 from spanreel.failures import parts_of
+from spanreel.held import Held, size_of
 from spanreel.model import Error, Fidelity, Message, Status
 from spanreel.player import LiveRun
 from spanreel.point import ReadFrom, RunRequest, RunResult, ToolResult
@@ -65,43 +65,38 @@ class RunKept:
     content: bool
     read_result: Callable[[Any], RunResult]
     draws: DrawsKept | None = None
-    given: int = 64
-    """About how many bytes the arguments take; likewise of the result."""
+    held: Held | None = None
+    """The arguments, where content is kept."""
     came_of: int = 64
+    """About how many bytes the result takes."""
     asked: dict[str, Any] = field(default_factory=dict)
     """What the record says from the run's start; likewise from its end."""
     came: dict[str, Any] = field(default_factory=dict)
-    messages: Callable[[], tuple[Message, ...]] = tuple
-    """What the agent was asked, as messages; read when somebody looks."""
+    messages: tuple[Message, ...] | ReadFrom = ()
+    """What the agent was asked, as messages, or how they are read from the arguments when somebody looks."""
 
     def start(self, request: RunRequest, *, root: bool) -> None:
         """Take the input as it is now; of a root run also how the process was started."""
         if not self.content:
             return
         given = request.arguments() if callable(request.arguments) else request.arguments
-        taken = snapshot(given)
-        self.given = size_of(taken.value)
+        held = self.held = Held(given)
         self.asked = {
-            "arguments": taken.value or None,
-            # What a repr stands for cannot be given to the agent again.
-            "fidelity": {"arguments": Fidelity.RECONSTRUCTED} if taken.weak else {},
             "argv": tuple(sys.orig_argv) if root else None,
             "callable": request.callable,
             "defaults": request.defaults,
         }
         asked = request.input
-        if isinstance(asked, ReadFrom):
-            found = taken.value.get(asked.argument) if taken.plain else given.get(asked.argument)
-            self.messages = partial(asked.read, found)
-            if not taken.plain:
-                asked = self.messages()
         if not isinstance(asked, ReadFrom):
-            now = asked() if callable(asked) else asked
-            self.messages = lambda: now
+            self.messages = asked() if callable(asked) else asked
+        elif held.can_wait:
+            self.messages = asked
+        else:
+            self.messages = asked.read(given.get(asked.argument))
 
     def started(self) -> RecordCapture:
         """What is known so far."""
-        return RecordCapture(partial(self._record, started_only=True), self.content, self.given)
+        return RecordCapture(partial(self._record, started_only=True), self.content, self._given())
 
     def end(self, result: Any, error: Error | None, status: Status) -> None:
         """Take the result as it is now."""
@@ -117,16 +112,28 @@ class RunKept:
     def capture(self) -> RecordCapture:
         """The whole record."""
         drawn = self.draws.taken() if self.draws is not None else ()
-        size = self.given + self.came_of
+        size = self._given() + self.came_of
         size += sum(len(draw.site) + sum(map(len, draw.values)) for draw in drawn)
         return RecordCapture(partial(self._record, draws=drawn, **self.came), self.content, size)
 
+    def _given(self) -> int:
+        return 64 if self.held is None else self.held.size
+
     def _record(self, **came: Any) -> RunRecord:
-        live = self.live
-        messages: tuple[Message, ...] = ()
+        live, held = self.live, self.held
+        record = partial(RunRecord, run_id=live.id, path=live.path, agent=live.agent, **self.asked, **came)
+        if held is None:
+            return record()
         with quietly("read what an agent was asked"):
-            messages = self.messages()
-        return RunRecord(run_id=live.id, path=live.path, agent=live.agent, input=messages, **self.asked, **came)
+            if isinstance(self.messages, ReadFrom):
+                self.messages = self.messages.read(held.argument(self.messages.argument))
+        taken = held.snapshot()
+        return record(
+            input=() if isinstance(self.messages, ReadFrom) else self.messages,
+            arguments=taken.value or None,
+            # What a repr stands for cannot be given to the agent again.
+            fidelity={"arguments": Fidelity.RECONSTRUCTED} if taken.weak else {},
+        )
 
 
 @dataclass(eq=False, slots=True)
@@ -171,8 +178,3 @@ class ToolKept:
         """The whole record."""
         record = self.record
         return RecordCapture(lambda: record, self.content, size_of(record.arguments) + size_of(record.result))
-
-
-def size_of(value: Any) -> int:
-    """About how many bytes a JSON value takes, for the bound of the queue."""
-    return 64 + len(value if isinstance(value, str) else json_text.encode(value))

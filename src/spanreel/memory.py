@@ -20,11 +20,13 @@ class Item(str):
     """The JSON text of an item of a list, which stands in the lists of the calls that follow too.
 
     ``passed`` are those who examined it and found nothing, the last few of them: they need not look it up there.
+    ``read`` is who read it last as something else, and what that was; None where nobody has.
     """
 
-    __slots__ = ("passed",)
+    __slots__ = ("passed", "read")
 
     passed: tuple[object, ...]
+    read: tuple[object, Any] | None
 
     def __reduce__(self) -> tuple[type[str], tuple[str]]:
         return str, (str.__str__(self),)  # what is known of it is this process's own
@@ -33,7 +35,7 @@ class Item(str):
 def item(text: str) -> Item:
     """The text as an item that nobody has examined."""
     made = Item(text)
-    made.passed = ()
+    made.passed, made.read = (), None
     return made
 
 

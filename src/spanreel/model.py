@@ -6,7 +6,7 @@ Messages, parts and tool definitions are JSON objects in the form of the OpenTel
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from enum import StrEnum
 from typing import Any, Final
@@ -31,9 +31,16 @@ ToolDefinition = dict[str, Json]
 
 
 class Dumped(list[Json]):
-    """A list that its library has just written as JSON values, and that nobody else holds: it is its own snapshot."""
+    """A list that its library has just written as JSON values, and that nobody else holds: it is its own snapshot.
 
-    __slots__ = ()
+    ``size`` is about how many bytes they take.
+    """
+
+    __slots__ = ("size",)
+
+    def __init__(self, values: Iterable[Json], size: int) -> None:
+        super().__init__(values)
+        self.size = size
 
 
 class Operation(StrEnum):

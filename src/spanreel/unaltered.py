@@ -10,7 +10,12 @@ import datetime as dt
 import decimal
 import uuid
 import weakref
-from typing import Any, Final
+from collections.abc import Sequence
+from itertools import chain
+from operator import attrgetter, is_
+from typing import Any, Final, Generic, TypeVar
+
+Result = TypeVar("Result")
 
 _LEAVES: Final = frozenset(
     {str, int, float, bool, type(None), dt.datetime, dt.date, dt.time, dt.timedelta, decimal.Decimal, uuid.UUID}
@@ -19,40 +24,60 @@ _LEAVES: Final = frozenset(
 _DEPTH: Final = 10
 _MOST: Final = 20_000
 
-Contents = list[tuple[Any, Any]]
-"""The dicts and lists that a value is made of, each with a copy."""
+Contents = tuple[list[Any], list[Any]]
+"""The dicts and lists that a value is made of, and copies of them."""
 
 
-class Unaltered:
+@dataclasses.dataclass(eq=False, slots=True)
+class _Known(Generic[Result]):
+    """An object that lives, what it was made of when ``result`` was worked out, and copies of that."""
+
+    value: weakref.ref[Any]
+    contents: list[Any]
+    copies: list[Any]
+    result: Result
+
+
+_values, _contents, _copies, _results = map(attrgetter, ("value", "contents", "copies", "result"))
+
+
+class Unaltered(Generic[Result]):
     """Remembers one result an object."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[weakref.ref[Any], Contents, Any]] = {}
+        self._known: dict[int, _Known[Result]] = {}
 
-    def get(self, value: Any) -> Any:
-        """What was remembered of this object; None where it was nothing, or where the object has changed since."""
-        known = self._known.get(id(value))
-        if known is None or known[0]() is not value:
-            return None
-        for content, copy in known[1]:
-            if content != copy:
-                return None
-        return known[2]
+    def get(self, values: Sequence[Any]) -> list[Result | None]:
+        """What was remembered of each; None where it was nothing, or where that object has changed since."""
+        found = list(map(self._known.get, map(id, values)))
+        # A long history costs no more steps in Python than a short one, where all is as it was.
+        if None not in found and self._all_as_they_were(values, found):
+            return list(map(_results, found))
+        return [
+            known.result if known is not None and self._all_as_they_were((value,), (known,)) else None
+            for value, known in zip(values, found, strict=True)
+        ]
 
-    def put(self, value: Any, contents: Contents | None, result: Any) -> None:
+    def _all_as_they_were(self, values: Sequence[Any], found: Sequence[Any]) -> bool:
+        if not all(map(is_, values, map(weakref.ref.__call__, map(_values, found)))):
+            return False
+        return list(chain.from_iterable(map(_contents, found))) == list(chain.from_iterable(map(_copies, found)))
+
+    def put(self, value: Any, contents: Contents | None, result: Result) -> None:
         """Remember this of the object, worked out after it was seen to have these contents."""
         if contents is not None and len(self._known) < _MOST:
             key = id(value)
-            self._known[key] = (weakref.ref(value, lambda _: self._known.pop(key, None)), contents, result)
+            self._known[key] = _Known(weakref.ref(value, lambda _: self._known.pop(key, None)), *contents, result)
 
 
 def contents_of(value: Any) -> Contents | None:
     """What a value is made of, where that is dataclasses, dicts, lists and what nobody can change; None for others."""
-    contents: Contents = []
-    return contents if _collect(value, contents, _DEPTH) else None
+    contents: list[Any] = []
+    copies: list[Any] = []
+    return (contents, copies) if _collect(value, contents, copies, _DEPTH) else None
 
 
-def _collect(value: Any, contents: Contents, depth: int) -> bool:
+def _collect(value: Any, contents: list[Any], copies: list[Any], depth: int) -> bool:
     if type(value) in _LEAVES:
         return True
     if type(value) is dict or type(value) is list:
@@ -61,6 +86,7 @@ def _collect(value: Any, contents: Contents, depth: int) -> bool:
         content = vars(value)
     else:
         return False
-    contents.append((content, content.copy()))
+    contents.append(content)
+    copies.append(content.copy())
     items = content.values() if isinstance(content, dict) else content
-    return depth > 0 and all(_collect(item, contents, depth - 1) for item in items)
+    return depth > 0 and all(_collect(item, contents, copies, depth - 1) for item in items)

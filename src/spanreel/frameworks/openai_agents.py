@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from spanreel.json_text import read_each
 from spanreel.model import Agent, ErrorCategory, Json, Message, Status, ToolKind
 from spanreel.point import Failure, Framework, Kind, Point, ReadFrom, RunRequest, RunResult, ToolRequest, ToolResult
 
@@ -37,7 +38,7 @@ def read_items(native: str | list[Any] | None) -> tuple[Message, ...]:
     """Input items as messages; items that are no messages keep their own type as a part."""
     if isinstance(native, str):
         return (_text("user", native),)
-    return tuple(_message(item) for item in native or ())
+    return read_each(native, _message) if native else ()
 
 
 def _message(item: Any) -> Message:

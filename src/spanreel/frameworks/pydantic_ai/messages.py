@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+from typing import Any, Final, cast
 
+from spanreel import json_text
 from spanreel.binary import decodable
+from spanreel.memory import Known, known
 from spanreel.model import Dumped, Json, Message
 from spanreel.unaltered import Unaltered, contents_of
 
@@ -62,21 +65,29 @@ def load_prompt(recorded: Json) -> Any:
 
 def dump_history(history: Sequence[Any]) -> Dumped:
     """A history without what changes from process to process; what cannot be written goes by its repr."""
+    dumped = _DUMPED.get(history)
+    if None in dumped:
+        _dump_new(history, dumped)
+    messages = cast("list[Known]", dumped)
+    return Dumped(messages, 64 + sum(map(len, map(_text_of, messages))))
+
+
+def _dump_new(history: Sequence[Any], dumped: list[Known | None]) -> None:
+    """Fill in the messages that were not written before."""
     from pydantic_ai.messages import ModelMessagesTypeAdapter
 
-    dumped = [_DUMPED.get(message) for message in history]
     new = [(place, message) for place, message in enumerate(history) if dumped[place] is None]
-    if new:
-        contents = [contents_of(message) for _, message in new]
-        written = ModelMessagesTypeAdapter.dump_python([message for _, message in new], mode="json", fallback=repr)
-        for (place, message), content, one in zip(new, contents, written, strict=True):
-            dumped[place] = _without_volatile(one)
-            _DUMPED.put(message, content, one)
-    return Dumped(dumped)
+    contents = [contents_of(message) for _, message in new]
+    written = ModelMessagesTypeAdapter.dump_python([message for _, message in new], mode="json", fallback=repr)
+    for (place, message), content, one in zip(new, contents, written, strict=True):
+        dumped[place] = entry = known(_without_volatile(one))
+        json_text.text_of(entry)  # so that the size of a long history is known at once, from then on
+        _DUMPED.put(message, content, entry)
 
 
-_DUMPED: Final = Unaltered()
+_DUMPED: Final = Unaltered[Known]()
 """Messages that were written before; a run is given all of its conversation each time."""
+_text_of: Final[Callable[[Known], str]] = attrgetter("text")
 
 
 def _without_volatile(message: dict[str, Any]) -> dict[str, Any]:

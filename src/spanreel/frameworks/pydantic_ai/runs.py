@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import repeat
 from typing import Any
 
 from spanreel.frameworks.pydantic_ai.messages import dump_history, dump_prompt, load_history, load_prompt, read_prompt
@@ -40,8 +41,9 @@ def _conversation(arguments: Mapping[str, Any], history: Sequence[Any] | None) -
         return said if said != NEW else None
     if conversation := arguments.get("conversation"):
         return str(conversation.conversation_id)
-    known = (getattr(message, "conversation_id", None) for message in reversed(history or ()))
-    return next((one for one in known if one), None)
+    # The last that is known; of a long history that knows none, without a step in Python a message.
+    known = map(getattr, reversed(history or ()), repeat("conversation_id"), repeat(None))
+    return next(filter(None, known), None)
 
 
 def rewrite_run(arguments: Mapping[str, Any], recorded: Mapping[str, Json]) -> Mapping[str, Any]:
