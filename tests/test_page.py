@@ -338,6 +338,12 @@ def test_a_replay_is_shown_beside_its_baseline_word_by_word(window: Watched, ser
 def test_two_sessions_are_compared(window: Watched, served: Served) -> None:
     one, other = (identity(served, f"{0xB0000000 + number:032x}") for number in (1, 7))
     page = window.open(f"?session={one}&view=compare")
+    offered = page.locator(".candidates li")
+    expect(offered.first).to_contain_text("Where is order")
+    assert "Where is order 1?" not in offered.locator(".words").all_text_contents()
+    offered.locator(".words").first.click()
+    expect(page.get_by_role("heading", name="Step by step")).to_be_visible()
+    page.go_back()
     page.get_by_label("Compare with the session").fill(other)
     page.get_by_role("button", name="Compare").click()
     expect(page.locator(".difference del").first).to_have_text("1")

@@ -3,7 +3,7 @@
 import { read, sessionPath } from "./client.js";
 import { differenceOf } from "./differences.js";
 import { element, inPortions, link, replace } from "./dom.js";
-import { brief, duration, line, plural } from "./format.js";
+import { brief, duration, line, plural, when } from "./format.js";
 import { sign, state } from "./marks.js";
 import { textOf } from "./messages.js";
 import { outlineOf, placeOf } from "./outline.js";
@@ -40,7 +40,10 @@ export async function showComparison(content, view) {
   );
   const box = element("div", {}, other && element("p", { class: "dim", role: "status" }, "Comparing"));
   replace(content, element("section", { class: "comparison", "aria-label": "Comparison" }, form, box));
-  if (!other) return;
+  if (!other) {
+    await offer(box, view);
+    return;
+  }
   try {
     const { signal } = view.aborter;
     const [answer, found] = await Promise.all([
@@ -66,6 +69,44 @@ export async function showComparison(content, view) {
     if (error.name !== "AbortError")
       replace(box, element("p", { class: "bad" }, error.status === 404 ? "There is no such session." : error.message));
   }
+}
+
+// Ids are nobody's to remember: what was made of this session, what this was made of, and the last of its agent.
+async function offer(box, view) {
+  const { id, baseline, runs } = view.document;
+  const agent = runs?.[0]?.agent?.name;
+  const asked = [{ baseline: id }, ...(baseline ? [{ baseline }] : []), agent ? { agent } : {}];
+  try {
+    const { signal } = view.aborter;
+    const pages = await Promise.all(asked.map((query) => read("sessions", { query: { ...query, limit: 20 }, signal })));
+    const found = new Map(pages.flatMap(({ sessions }) => sessions).map((session) => [session.id, session]));
+    found.delete(view.id);
+    if (!found.size) return;
+    replace(
+      box,
+      element("h2", {}, "Or with one of these"),
+      element("ul", { class: "candidates" }, ...[...found.values()].slice(0, 20).map((one) => candidate(view, one))),
+    );
+  } catch (error) {
+    if (error.name !== "AbortError") replace(box);
+  }
+}
+
+function candidate(view, one) {
+  const { id, baseline } = view.document;
+  const kin = one.id === baseline ? "its baseline" : one.baseline === id ? "a replay of it" : null;
+  return element(
+    "li",
+    {},
+    link(
+      { session: id, view: "compare", with: one.id },
+      { class: "words", dir: "auto" },
+      line(one.opening || one.name || one.id, 120),
+    ),
+    kin && element("span", { class: "tag replay" }, kin),
+    element("span", { class: "dim" }, [when(one.started), one.agents?.length && line(one.agents[0], 60)].filter(Boolean).join(" \u00b7 ")),
+    state(one.status),
+  );
 }
 
 function differing(view, beside, one) {

@@ -9,7 +9,7 @@ export const COLUMNS = [
   ["Agent", "agent"],
   ["Status", "status"],
   ["Started", "started"],
-  ["Took", "number"],
+  ["Took", "number lasted"],
   ["Model", "model"],
   ["Calls", "number calls"],
   ["Tokens", "number"],
@@ -75,7 +75,7 @@ export function rowOf(session, fresh) {
       "Started",
       element("time", { datetime: session.started, title: session.started }, when(session.started)),
     ),
-    cell("number", "Took", duration(lengthOf(session.started, session.ended))),
+    cell("number lasted", "Took", duration(lengthOf(session.started, session.ended))),
     cell("model", "Model", several(session.models ?? [])),
     cell(
       "number calls",
