@@ -111,6 +111,17 @@ def test_a_call_that_failed_is_one_failure_for_both_who_saw_it() -> None:
     assert (call.id, call.status, call.attempts) == (span_id(2), Status.ERROR, [])
 
 
+@pytest.mark.parametrize("asked", [(None, None), (HI, None), (None, HI)], ids=["neither", "the first", "the second"])
+def test_a_call_that_failed_is_one_though_a_recorder_tells_nothing_of_it(asked: Any) -> None:
+    failed = {"status": {"code": 2, "message": "overloaded"}}
+    outer, inner = (
+        chat(2 + at, one, None, 1, start=2 + at / 10, seconds=2 - at, **failed) for at, one in enumerate(asked)
+    )
+    one = recorded([agent(1, "clerk", seconds=9), outer], [inner])
+    (call,) = one.runs[0].model_calls()
+    assert (call.status, len(call.input)) == (Status.ERROR, 0 if asked == (None, None) else 1)
+
+
 def test_a_stream_that_a_clients_recorder_did_not_follow_is_the_call_around_it() -> None:
     outer = chat(2, HI, HO, 1, start=2, seconds=2, also=answered("r1"))
     one = recorded([agent(1, "clerk", seconds=9), outer], [chat(3, HI, None, 2, start=2.1)])
@@ -182,6 +193,22 @@ def test_a_clients_spans_in_traces_of_their_own_are_the_calls_of_the_framework_a
     assert len(calls(one)) == 2
     assert [call.id for call in one.runs[0].tool_calls()] == [span_id(4)]
     assert one.usage.input_tokens == 20
+
+
+def test_failures_that_a_client_saw_in_traces_of_their_own_are_the_frameworks_though_it_tried_again() -> None:
+    failed = {"status": {"code": 2, "message": "overloaded"}}
+    mine = [
+        agent(1, "clerk", seconds=60),
+        chat(2, HI, None, 1, start=2, seconds=1, **failed),
+        chat(4, HI, None, 1, start=4, seconds=1, **failed),
+    ]
+    theirs = in_own_traces(
+        chat(12, HI, None, start=2.2, seconds=0.5, **failed), chat(14, HI, None, start=4.2, seconds=0.5, **failed)
+    )
+    one = recorded(mine, theirs)
+    assert [run.agent.name for run in one.runs] == ["clerk"]
+    (call,) = one.runs[0].model_calls()
+    assert (call.status, len(call.attempts)) == (Status.ERROR, 2)
 
 
 def test_runs_of_two_recorders_in_two_traces_are_one() -> None:

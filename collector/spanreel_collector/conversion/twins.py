@@ -12,7 +12,7 @@ from itertools import groupby
 
 from spanreel.records import ModelRecord
 from spanreel_collector import json_text
-from spanreel_collector.repair.views import response_id, said
+from spanreel_collector.repair.views import failed_alike, response_id, said
 from spanreel_collector.trace import Placed, Trace
 
 
@@ -29,12 +29,16 @@ class Twin:
 
 
 def read_twins(trace: Trace) -> Iterator[Twin]:
-    """The names of a trace's model calls."""
-    for placed in trace:
+    """The names of a trace's model calls, attempts that failed among them."""
+    for placed in (one for call in trace for one in (*call.earlier, call)):
         record = placed.record
-        if not isinstance(record, ModelRecord) or record.answer is None or placed.span.end <= 0:
+        if not isinstance(record, ModelRecord) or placed.span.end <= 0:
             continue
         service = placed.span.origin.resource.get("service.name")
+        if failed_alike(record, record):
+            yield _twin(placed, [service, said(record.request.messages)], sure=False)
+        if record.answer is None:
+            continue
         if identity := response_id(record):
             yield _twin(placed, [service, identity], sure=True)
         answered, usage = said(record.answer.messages), record.answer.usage

@@ -10,6 +10,7 @@ from spanreel.records import ModelRecord, Record, RunRecord, ToolRecord
 from spanreel_collector.repair.merging import fill_model, fill_run, fill_tool
 from spanreel_collector.repair.views import (
     failed_alike,
+    failed_untold,
     has_content,
     is_one_tool,
     is_ours,
@@ -294,5 +295,6 @@ def _is_seen_twice(outer: Placed, inner: Placed) -> bool:
     within = inner.span.end <= outer.span.end
     if has_content(inner.record):
         same = same_answer(outer.record, inner.record) or failed_alike(outer.record, inner.record)
-        return same and (within or _at_once(outer, inner))
-    return within and has_content(outer.record) and not is_ours(inner)
+        return (same and (within or _at_once(outer, inner))) or (within and failed_untold(outer.record, inner.record))
+    told = has_content(outer.record) or failed_untold(outer.record, inner.record)
+    return within and told and not is_ours(inner)

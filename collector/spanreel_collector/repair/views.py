@@ -51,10 +51,20 @@ def same_answer(first: Record | None, second: Record | None) -> bool:
 
 def failed_alike(first: Record | None, second: Record | None) -> bool:
     """Whether two model calls asked the same, and both failed without an answer."""
-    if not isinstance(first, ModelRecord) or not isinstance(second, ModelRecord):
+    if not isinstance(first, ModelRecord) or not isinstance(second, ModelRecord) or not _failed(first, second):
         return False
-    failed = first.status is second.status is Status.ERROR and not has_answer(first) and not has_answer(second)
-    return failed and bool(first.request.messages) and said(first.request.messages) == said(second.request.messages)
+    return bool(first.request.messages) and said(first.request.messages) == said(second.request.messages)
+
+
+def failed_untold(first: Record | None, second: Record | None) -> bool:
+    """Whether two model calls both failed without an answer, and one of them does not tell what it asked."""
+    if not isinstance(first, ModelRecord) or not isinstance(second, ModelRecord) or not _failed(first, second):
+        return False
+    return not (first.request.messages and second.request.messages)
+
+
+def _failed(first: ModelRecord, second: ModelRecord) -> bool:
+    return first.status is second.status is Status.ERROR and not has_answer(first) and not has_answer(second)
 
 
 def is_one_tool(inner: ToolRecord, outer: ToolRecord) -> bool:

@@ -132,6 +132,7 @@ def _judge_in(session: Session, number: int) -> Iterator[Obstacle]:
 
 _FRAMEWORKS = re.compile(
     r"openai[._-]agents|pydantic[._-]ai|crewai|smolagents|strands|agent[._-]framework|autogen|adk\b"
+    r"|llama[._-]?index|agno\b|semantic[._-]kernel"
 )
 """Recorders of frameworks whose agents all have a model; an agent by hand may have none."""
 _MODEL_CALLS = "model_calls"
