@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import os
+import pickle
 import subprocess
 import sys
+import textwrap
 import types
 from pathlib import Path
 from typing import Any
@@ -197,3 +201,45 @@ def test_instrumenting_twice_is_instrumenting_once() -> None:
         spanreel.instrument()
         Model().client().chat.completions.create(**ASK)
         assert len(rec.spans) == 1
+
+
+class Queued:
+    """An object of the user's that holds a method of a client."""
+
+    def __init__(self, client: httpx2.Client) -> None:
+        self.client = client
+        self.send = client.send
+
+    def __deepcopy__(self, memo: Any) -> Queued:
+        made = object.__new__(Queued)
+        made.client, memo[id(self.client)] = self.client, self.client
+        made.send = copy.deepcopy(self.send, memo)
+        return made
+
+
+def test_wrapped_functions_are_copied_and_pickled_as_functions_are() -> None:
+    with recording() as rec, httpx2.Client(transport=httpx2.MockTransport(Model().respond)) as client:
+        for function in (httpx2.Client.send, copy.deepcopy(httpx2.Client.send)):
+            assert pickle.loads(pickle.dumps(function)).__wrapped__ is httpx2.Client.send.__wrapped__  # type: ignore[attr-defined]
+        held = copy.deepcopy(Queued(client))
+        for send in (copy.copy(client.send), copy.deepcopy(client.send, {id(client): client}), held.send):
+            send(client.build_request("POST", "http://model.test/v1/chat/completions", json=ASK))
+        assert len(rec.of("chat")) == 3
+
+
+def test_what_the_program_does_at_its_own_end_is_recorded(tmp_path: Path) -> None:
+    program = """
+        import atexit
+        import spanreel.auto
+        import spanreel
+
+        @spanreel.tool
+        def tidy():
+            pass
+
+        atexit.register(tidy)
+    """
+    file = tmp_path / "traces.jsonl"
+    environment = {**os.environ, "SPANREEL_FILE": str(file), "OTEL_TRACES_EXPORTER": "none"}
+    subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True, env=environment, timeout=60)
+    assert "execute_tool tidy" in file.read_text()

@@ -5,11 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping
-from importlib import import_module
-from operator import attrgetter
 from typing import Any
-
-import wrapt
 
 from spanreel import driving
 from spanreel.arguments import defaults_of
@@ -17,13 +13,14 @@ from spanreel.model import Agent, Message
 from spanreel.point import Kind, Point, RunRequest, RunResult, ToolRequest, ToolResult
 from spanreel.rebuilding import code_of, rebuild_arguments
 from spanreel.shapes import names_of, result_again, shape_of
+from spanreel.wrappers import WrappedFunction
 
 _GIVEN: Any = object()
 
 
 def decorated(function: Any, point: Point) -> Any:
     """The function, each call of which goes through the point's crossing."""
-    return _Decorated(function, driving.wrapper_of(point, function))
+    return WrappedFunction(function, driving.wrapper_of(point, function))
 
 
 def run_point(function: Callable[..., Any], agent: Agent) -> Point:
@@ -114,32 +111,3 @@ def _joined(result: Any) -> Any:
     if isinstance(result, list) and result and all(isinstance(item, str) for item in result):
         return "".join(result)
     return result
-
-
-class _DecoratedMethod(wrapt.BoundFunctionWrapper):  # type: ignore[type-arg]  # generic to type checkers only
-    """A decorated method; pickled by the instance or class and its name, as methods are, a static one by its name."""
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        owner, function = getattr(self.__wrapped__, "__self__", None), self.__wrapped__
-        if owner is not None:
-            return getattr, (owner, function.__name__)
-        return _find_by_name, (function.__module__, function.__qualname__)
-
-
-class _Decorated(wrapt.FunctionWrapper):  # type: ignore[type-arg]  # generic to type checkers only
-    """A decorated function; copied as itself and pickled by its name, as functions are, for process pools."""
-
-    __bound_function_wrapper__ = _DecoratedMethod
-
-    def __copy__(self) -> Any:
-        return self
-
-    def __deepcopy__(self, memo: Any) -> Any:
-        return self
-
-    def __reduce_ex__(self, protocol: Any) -> str:
-        return str(self.__wrapped__.__qualname__)
-
-
-def _find_by_name(module: str, qualname: str) -> Any:
-    return attrgetter(qualname)(import_module(module))

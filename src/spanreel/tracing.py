@@ -5,7 +5,6 @@ Until then spans are our own, and go through our own `Pipeline`; the user's span
 
 from __future__ import annotations
 
-import concurrent.futures.thread  # noqa: F401 -- it cannot be imported any more once the main thread has ended
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,7 +18,10 @@ from opentelemetry.sdk.trace.export import SpanExporter
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import NoOpTracer, Span, StatusCode, Tracer
 
-from spanreel import __version__
+from spanreel import (
+    __version__,
+    process_ends,  # noqa: F401 -- so that the program's own ends, which it registers later, come first and are recorded
+)
 from spanreel.conventions import FIDELITY, SCOPE
 from spanreel.errors import SettingsError
 from spanreel.native import live_span

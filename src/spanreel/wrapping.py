@@ -26,6 +26,7 @@ from spanreel.playing import current_player
 from spanreel.point import Injection, Point
 from spanreel.quiet import log_once, quietly
 from spanreel.settings import Native
+from spanreel.wrappers import WrappedFunction
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,7 @@ def not_intercepted() -> list[str]:
     return found
 
 
-class _ClientWrapper(wrapt.FunctionWrapper):  # type: ignore[type-arg]  # generic to type checkers only
+class _ClientWrapper(WrappedFunction):
     """A client's wrapped `send`; a class of its own so that a replay can prove that it is in place."""
 
 
@@ -150,7 +151,7 @@ def _wrap_client(client: ClientPoint, original: Any) -> Any:
 
 
 def _wrap_point(point: Point, original: Any) -> Any:
-    return wrapt.FunctionWrapper(original, driving.wrapper_of(point, original))
+    return WrappedFunction(original, driving.wrapper_of(point, original))
 
 
 def _wrap_injection(injection: Injection, original: Any) -> Any:
@@ -173,7 +174,7 @@ def _wrap_injection(injection: Injection, original: Any) -> Any:
                 kwargs = {**kwargs, injection.argument: made}
         return wrapped(*args, **kwargs)
 
-    return wrapt.FunctionWrapper(original, inject)
+    return WrappedFunction(original, inject)
 
 
 def _wrap_tracer(scopes: tuple[str, ...], original: Any) -> Any:
@@ -192,4 +193,4 @@ def _wrap_plain(wrapper: driving.Wrapper, original: Any) -> Any:
             return wrapped(*args, **kwargs)
         return wrapper(wrapped, instance, args, kwargs)
 
-    return wrapt.FunctionWrapper(original, switched)
+    return WrappedFunction(original, switched)
