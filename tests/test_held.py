@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from spanreel.held import Held
-from spanreel.json_text import Plain, encode, encode_list, read_each
+from spanreel.json_text import encode, encode_list, plain, read_each
 from spanreel.snapshot import snapshot
 
 
@@ -108,14 +108,14 @@ def test_an_item_that_was_read_before_is_read_once() -> None:
         return {"read": value}
 
     items = [{"number": number, "test": "an item is read once"} for number in range(12)]
-    assert read_each(Plain(items), read) == tuple({"read": item} for item in items)
+    assert read_each(plain(items), read) == tuple({"read": item} for item in items)
     more = [*items, {"number": 12, "test": "an item is read once"}]
-    assert read_each(Plain(more), read) == tuple({"read": item} for item in more)
+    assert read_each(plain(more), read) == tuple({"read": item} for item in more)
     assert len(seen) == 13
 
 
 def test_an_item_is_read_again_by_another_reader() -> None:
-    items = Plain([{"a": 1}] * 3)
+    items = plain([{"a": 1}] * 3)
     assert read_each(items, lambda value: {"first": value}) == ({"first": {"a": 1}},) * 3
     assert read_each(items, lambda value: {"second": value}) == ({"second": {"a": 1}},) * 3
 
@@ -129,4 +129,4 @@ def test_what_is_no_plain_json_is_read_as_it_is() -> None:
 
 def test_a_plain_list_is_written_as_any_other() -> None:
     items = [{"a": number} for number in range(20)]
-    assert encode_list(Plain(items)) == encode_list(items) == encode(items)
+    assert encode_list(plain(items)) == encode_list(items) == encode(items)

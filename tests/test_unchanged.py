@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID, uuid4
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from spanreel import json_text
 from spanreel.binary import without_binary_text
 from spanreel.credential_names import is_credential_name
-from spanreel.redaction import DEFAULT, make_policy, redact_attributes
+from spanreel.redaction import DEFAULT, is_own_id, make_policy, redact_attributes
 from spanreel.rules import Form, Rule
 from spanreel.settings import Settings
 from spanreel.unchanged import _COUNTS, unchanged
@@ -54,6 +55,25 @@ def test_nothing_that_is_left_as_it_is_would_have_been_changed(attributes: dict[
     known = clean(attributes)
     assert not redact_attributes(known).changed
     assert all(without_binary_text(value) is value for value in known.values() if isinstance(value, str))
+
+
+UUIDS = st.text("0123456789" * 3 + "abcdef", min_size=32, max_size=32).map(lambda digits: str(UUID(digits)))
+"""With more digits than there would be by chance, among which a telephone number may seem to be."""
+
+
+@given(UUIDS | st.uuids().map(str))
+def test_a_uuid_that_is_told_by_its_form_is_left_by_all_detectors(uuid: str) -> None:
+    if is_own_id(uuid, DEFAULT):
+        assert not redact_attributes({"gen_ai.conversation.id": uuid}).changed
+
+
+@pytest.mark.parametrize("uuid", ["00636747-8629-5060-0848-85444194b645", "ba509cf4-2055-2e01-412b-66983ce24f29"])
+def test_a_uuid_with_what_may_be_a_number_in_it_is_looked_at(uuid: str) -> None:
+    assert not is_own_id(uuid, DEFAULT)
+
+
+def test_most_uuids_are_told_by_their_form() -> None:
+    assert sum(is_own_id(str(uuid4()), DEFAULT) for _ in range(500)) > 250
 
 
 @given(st.lists(TEXTS, min_size=1, max_size=4))

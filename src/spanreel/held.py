@@ -9,11 +9,10 @@ from __future__ import annotations
 import io
 import pickle
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, NoReturn
 
 from spanreel import json_text
-from spanreel.json_text import Plain
+from spanreel.json_text import plain
 from spanreel.model import Dumped
 from spanreel.snapshot import Snapshot, snapshot
 
@@ -48,11 +47,11 @@ class Held:
         if self._snapshot is None:
             assert self._pickled is not None
             self._native = pickle.loads(self._pickled)  # noqa: S301 - written here, of nothing but Python's own kinds
-            taken = snapshot(self._native)
+            self._snapshot = taken = snapshot(self._native)
             if taken.plain:
-                lists = {name: Plain(value) for name, value in taken.value.items() if type(value) is list}
-                taken = replace(taken, value=taken.value | lists)
-            self._snapshot = taken
+                for name, value in taken.value.items():
+                    if type(value) is list:
+                        taken.value[name] = plain(value)
         return self._snapshot
 
 

@@ -75,22 +75,29 @@ class Plain(list[Json]):
 
     __slots__ = ("text",)
 
-    def __init__(self, values: Iterable[Json]) -> None:
-        super().__init__(values)
-        self.text: Listed | None = None
+    text: Listed | None
+
+
+def plain(values: Iterable[Json]) -> Plain:
+    """The list, not written yet."""
+    made = Plain(values)
+    made.text = None
+    return made
 
 
 def read_each(values: Sequence[Any], read: Callable[[Any], dict[str, Any]]) -> tuple[Known, ...]:
     """The items of a list, read; of a plain list, those that came before by the same reader are not read again."""
     if type(values) is not Plain:  # things that are not equal may be written in the same way
         return tuple([known(read(value)) for value in values])
-    return tuple([_read_item(text, value, read) for text, value in zip(encode_list(values).items, values, strict=True)])
+    return tuple(
+        [
+            text.read[1] if text.read is not None and text.read[0] is read else _read_item(text, value, read)
+            for text, value in zip(encode_list(values).items, values, strict=True)
+        ]
+    )
 
 
 def _read_item(text: Item, value: Any, read: Callable[[Any], dict[str, Any]]) -> Known:
-    found = text.read
-    if found is not None and found[0] is read:
-        return found[1]  # type: ignore[no-any-return]  # what this reader has made
     made = known(read(value))
     text.read = (read, made)
     return made

@@ -137,12 +137,19 @@ def is_clean_word(text: str, policy: Policy) -> bool:
 
 
 def is_own_id(text: str, policy: Policy) -> bool:
-    """Whether a text is an id of ours, and the policy has no detectors but ours, which find nothing in those."""
-    return _SPAN_ID.fullmatch(text) is not None and _finds_ours_alone(policy)
+    """Whether a text is an id of ours or a UUID, and the policy has no detectors but ours, which find nothing there."""
+    form = _FORMS.get(len(text))
+    return form is not None and form.fullmatch(text) is not None and _finds_ours_alone(policy)
 
 
 _SPAN_ID: Final = re.compile(r"(?=.{16}\Z)[0-9a-f]{2}[0-9]*[a-f][0-9a-f]*")
 """The id of a span, or one of ours like it: new in each call, and nothing that any of our detectors finds."""
+_UUID: Final = re.compile(
+    r"(?!.*\b[a-f]{2}[0-9]{2}.{10})(?!.*[0-9-]{11})[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+)
+"""A UUID, as frameworks call conversations; none that begins like an account number, or has as many digits together
+as a telephone number: what detectors find in such is theirs to say."""
+_FORMS: Final = {16: _SPAN_ID, 36: _UUID}
 
 
 @functools.lru_cache(64)
