@@ -9,7 +9,7 @@ import re
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,11 @@ def routes() -> list[tuple[str, str]]:
     found = [(method.upper(), re.sub(r"{[^}]*}", "x", path)) for path, said in paths.items() for method in said]
     assert len(found) > 18
     return [*found, ("GET", "/api/openapi.json")]
+
+
+def test_a_summary_is_described_with_all_that_it_says() -> None:
+    described = create_app(None).openapi()["components"]["schemas"]["SessionSummary"]["properties"]
+    assert list(described) == [field.name for field in fields(Summary)]
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import sys
@@ -73,7 +74,7 @@ def with_sdk(question: str) -> str:
     client = openai.AsyncOpenAI(base_url="http://127.0.0.1:9/v1", api_key="none", max_retries=0)
     model = agents.OpenAIChatCompletionsModel("gpt-5", client)
     agent = agents.Agent(name="sdk", model=model, tools=[agents.function_tool(look_by_sdk, name_override="look")])
-    return str(agents.Runner.run_sync(agent, question).final_output)
+    return str(asyncio.run(agents.Runner.run(agent, question)).final_output)  # `run_sync` leaves its thread's loop open
 
 
 def look_by_sdk(number: int) -> str:
@@ -295,6 +296,14 @@ def test_sessions_of_a_service_fare_as_files_do_and_their_reports_are_given_back
     }
     assert replay(folder / "00.json", folder / "01.json", *words, tmp_path / "x", "--post-report") == 64
     assert "--post-report is for sessions of a service" in capsys.readouterr().err
+
+
+def test_the_report_of_one_session_of_a_service_is_written_and_given_back(folder: Path, tmp_path: Path) -> None:
+    written = tmp_path / "report.json"
+    with served(folder) as (home, posted):
+        words = ("--entry", f"{MODULE}:hand_written", "--report", written)
+        assert replay(f"{home}00", *words, "--post-report") == 0
+    assert posted == [("/api/v1/sessions/00/reports", json.loads(written.read_text()))]
 
 
 def test_a_session_that_a_service_does_not_have_is_refused_and_the_rest_goes_on(

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from spanreel.subcommand import OK, REFUSED, USAGE, Command, complain
 
 if TYPE_CHECKING:
+    from spanreel.model import Json
     from spanreel.replay.changing.changes import Changes
-    from spanreel.replay.running.batch_summary import Outcome
+    from spanreel.replay.running.options import GiveBack
     from spanreel.replay.running.served import Brought
 
 
@@ -119,47 +120,32 @@ def _configure_changes(group: argparse._ArgumentGroup) -> None:
 
 def replay_command(options: argparse.Namespace) -> int:
     """Run the command, or call the entry, with a recorded session in the place of the world."""
-    import tempfile
-    from pathlib import Path
+    from spanreel.replay.running.served import brought
 
-    from spanreel.replay.running.served import brought, post_report
-
-    with brought(options.session) as here, tempfile.TemporaryDirectory(prefix="spanreel-") as folder:
+    with brought(options.session) as here:
         if not options.post_report:
             return replay_files(options, here)
         if len(here.homes) < len(here.sources):
             return complain("--post-report is for sessions of a service, named by their URLs", USAGE)
-        if len(here.sources) > 1 or options.jobs is not None:
-            return replay_files(options, here, partial(_given_back, here.homes))
-        if options.report:
-            return complain("--post-report of one session goes without --report FILE", USAGE)
-        report = Path(folder) / "report.json"
-        options.report = str(report)
-        code = replay_files(options, here)
-        if report.exists():  # nothing was replayed where the command line is wrong, or only a plan was wanted
-            (home,) = here.homes.values()
-            post_report(home, report.read_bytes())
-        return code
+        return replay_files(options, here, partial(_given_back, here.homes))
 
 
-def _given_back(homes: Mapping[str, str], outcome: Outcome) -> str | None:
-    """Give one report of several to the service; what went wrong."""
+def _given_back(homes: Mapping[str, str], source: str, report: Mapping[str, Json]) -> str | None:
+    """Give a report to the service that the session came from; what went wrong."""
     from spanreel.errors import ReplayRefused
     from spanreel.replay.judging.report import written
     from spanreel.replay.running.served import post_report
 
-    if outcome.report.get("session") is None:
+    if report.get("session") is None:
         return None  # it could not be read, and the service has said so already
     try:
-        post_report(homes[outcome.source], written(outcome.report))
+        post_report(homes[source], written(report))
     except ReplayRefused as refused:
         return str(refused)
     return None
 
 
-def replay_files(
-    options: argparse.Namespace, here: Brought, give_back: Callable[[Outcome], str | None] | None = None
-) -> int:
+def replay_files(options: argparse.Namespace, here: Brought, give_back: GiveBack | None = None) -> int:
     """Replay sessions that are here, as files."""
     from spanreel.replay.changing.change_files import from_options
     from spanreel.replay.running import batch, command
@@ -194,7 +180,7 @@ def replay_files(
         from spanreel.replay.running.calibration import calibrate_command
 
         return calibrate_command(session, run, chosen)
-    return command.replay_command(session, run, options.command, chosen)
+    return command.replay_command(session, run, options.command, chosen, give_back)
 
 
 def _complaints(options: argparse.Namespace, several: bool) -> Iterator[str]:

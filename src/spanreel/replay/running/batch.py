@@ -10,7 +10,7 @@ import contextvars
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -28,7 +28,7 @@ from spanreel.replay.running.batch_summary import EXIT_CODES, REFUSED, Outcome, 
 from spanreel.replay.running.entries import play_entry
 from spanreel.replay.running.entry import load
 from spanreel.replay.running.inventory import SUMMARY_FILE, Item, files_of, items_of
-from spanreel.replay.running.options import Options
+from spanreel.replay.running.options import GiveBack, Options
 from spanreel.replay.running.preflight import check, find_run
 from spanreel.replay.running.recovered import with_recovered
 from spanreel.replay.running.runner import only_stops
@@ -48,12 +48,11 @@ def batch_command(  # noqa: PLR0913 - each is a question of its own, and most ha
     *,
     jobs: int,
     resume: bool,
-    give_back: Callable[[Outcome], str | None] | None = None,
+    give_back: GiveBack | None = None,
     faults: Mapping[str, str] | None = None,
 ) -> int:
     """Replay all sessions of these files and folders with an entry function; print the summary; the exit code.
 
-    ``give_back`` hands the report of each to where its session came from, and says what went wrong with that;
     ``faults`` says of files that are not there why they are not.
 
     Raises:
@@ -69,7 +68,7 @@ def batch_command(  # noqa: PLR0913 - each is a question of its own, and most ha
         _print(line_of(outcome))
         if give_back is not None:
             with unseen():  # by the guard, since it is none of the sessions' doing
-                fault = give_back(outcome)
+                fault = give_back(outcome.source, outcome.report)
             lost += [fault] if fault is not None else []
     outcomes.sort(key=lambda one: one.name)
     summary = summarise(outcomes)

@@ -22,7 +22,7 @@ from spanreel.replay.judging.verdict import Report, judge
 from spanreel.replay.matching.events import Event, Happening, read_event
 from spanreel.replay.playing.recorded_input import recorded_input
 from spanreel.replay.running.entries import play_entry
-from spanreel.replay.running.options import Options
+from spanreel.replay.running.options import GiveBack, Options
 from spanreel.replay.running.preflight import check, find_run, find_session
 from spanreel.replay.running.recovered import with_recovered
 from spanreel.replay.running.repeats import advised, repeat, repeats_to_json, repeats_to_text
@@ -43,11 +43,13 @@ LONGEST_INPUT = 100_000
 """Characters of input that fit into one environment variable; a longer one is read from the session."""
 
 
-def replay_command(source: str, run: str | None, command: Sequence[str], options: Options) -> int:
+def replay_command(
+    source: str, run: str | None, command: Sequence[str], options: Options, give_back: GiveBack | None = None
+) -> int:
     """Replay a session with a command, or with an entry function; print the report; the exit code.
 
     Raises:
-        ReplayRefused: refused before anything ran.
+        ReplayRefused: refused before anything ran; or the report was not taken where it was to be given back.
         NotIntercepted: the command never loaded spanreel.
     """
     session = with_recovered(find_session(source), options.changes)
@@ -75,6 +77,8 @@ def replay_command(source: str, run: str | None, command: Sequence[str], options
     if options.junit is not None:
         write_junit([(session.id, to_json(report))], options.junit)
     print("\n".join([to_text(report), *more]))  # noqa: T201 - the command's output
+    if give_back is not None and (fault := give_back(source, written)) is not None:
+        raise ReplayRefused(fault)
     return report.exit_code
 
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from spanreel.replay.changing.changes import Changes
+
+GiveBack = Callable[[str, dict[str, Any]], str | None]
+"""Hands the report of a session's file to where that came from, and says what went wrong with it."""
 
 
 @dataclass(frozen=True, slots=True)
