@@ -189,9 +189,9 @@ def test_the_search_is_linear_in_the_text() -> None:
         short, long = piece * 2000, piece * 20_000
         times = []
         for text in (short, long):
-            start = time.perf_counter()
+            start = time.thread_time()
             without_binary(text)
-            times.append(time.perf_counter() - start)
+            times.append(time.thread_time() - start)
         assert times[1] < max(times[0] * 60, 0.5), piece
 
 

@@ -138,9 +138,9 @@ def test_the_search_is_linear_in_the_text() -> None:
     ):
         times = []
         for count in (2000, 20_000):
-            start = time.perf_counter()
+            start = time.thread_time()
             find_loss("[" + piece * count)
-            times.append(time.perf_counter() - start)
+            times.append(time.thread_time() - start)
         assert times[1] < max(times[0] * 60, 0.5), piece
 
 

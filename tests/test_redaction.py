@@ -307,9 +307,9 @@ def test_a_long_list_of_numbers_is_looked_through_once(around: str) -> None:
 )
 def test_hostile_text_takes_linear_time(piece: str) -> None:
     text = piece * (200_000 // len(piece)) + " password"
-    started = time.perf_counter()
+    started = time.thread_time()
     redact_text(text)
-    assert time.perf_counter() - started < 3
+    assert time.thread_time() - started < 3
 
 
 FRAGMENTS = st.sampled_from(
