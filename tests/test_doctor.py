@@ -25,7 +25,7 @@ def test_doctor_says_what_is_wrapped_where_it_goes_and_what_is_out_of_reach() ->
     said = doctor(OTEL_TRACES_EXPORTER="otlp", OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:9").stdout
     assert "http://127.0.0.1:9" in said
     assert re.search(r"wrapped: openai-agents \S+: (\d+) of \1 points", said)
-    assert re.search(r"out of reach: requests \S+: model calls over it are not recorded", said)
+    assert re.search(r"out of reach: websockets \S+: realtime model APIs over it are not recorded", said)
 
 
 def test_doctor_names_the_setting_that_cannot_be_read() -> None:

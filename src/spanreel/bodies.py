@@ -13,7 +13,7 @@ from spanreel.quiet import quietly
 
 
 class Tap(Protocol):
-    """Who watches a stream; each ending is told once at most matters, the first counts.
+    """Who watches a stream; it may be told of several endings, of which the first counts.
 
     While there is room (in bytes), each piece is handed to ``keep`` behind the nanoseconds of `time.monotonic_ns`.
     """
@@ -159,6 +159,86 @@ class AsyncReader(wrapt.ObjectProxy):  # type: ignore[type-arg]  # generic to ty
             if self.__wrapped__.at_eof():
                 self._self_tap.closed()
         return data
+
+    def __del__(self) -> None:
+        _abandon(self)
+
+
+class FileBody(wrapt.ObjectProxy):  # type: ignore[type-arg]  # generic to type checkers only
+    """A response of urllib3's, which is read as files are, that tells a tap what is read from it."""
+
+    def __init__(self, response: Any, tap: Tap) -> None:
+        super().__init__(response)
+        self._self_tap = tap
+        self._self_room = tap.room
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self._self_passing(iter(self.__wrapped__))
+
+    def stream(self, *args: Any, **kwargs: Any) -> Iterator[bytes]:
+        """What there is, as it comes; likewise the others as the response does."""
+        return self._self_passing(self.__wrapped__.stream(*args, **kwargs))
+
+    def read_chunked(self, *args: Any, **kwargs: Any) -> Iterator[bytes]:
+        """What there is, chunk by chunk of HTTP."""
+        return self._self_passing(self.__wrapped__.read_chunked(*args, **kwargs))
+
+    def read(self, *args: Any, **kwargs: Any) -> bytes:
+        """So many bytes."""
+        return self._self_read(self.__wrapped__.read, args, kwargs)
+
+    def read1(self, *args: Any, **kwargs: Any) -> bytes:
+        """What one read gives."""
+        return self._self_read(self.__wrapped__.read1, args, kwargs)
+
+    def readline(self, *args: Any, **kwargs: Any) -> bytes:
+        """A line with its end."""
+        return self._self_read(self.__wrapped__.readline, args, kwargs)
+
+    def readinto(self, buffer: Any) -> int:
+        """Into a buffer, as much as it takes."""
+        size: int = self._self_tapped(self.__wrapped__.readinto, (buffer,), {})
+        self._self_note(bytes(buffer[:size]), whole=size == 0 and len(buffer) > 0)
+        return size
+
+    def close(self) -> None:
+        """Close the response, then say so."""
+        try:
+            self.__wrapped__.close()
+        finally:
+            self._self_tap.closed()
+
+    def __exit__(self, *raised: object) -> Any:
+        try:
+            return self.__wrapped__.__exit__(*raised)
+        finally:
+            self._self_tap.closed()
+
+    def _self_passing(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+        return _pieces(pieces, self._self_tap)
+
+    def _self_read(self, read: Callable[..., bytes], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes:
+        data: bytes = self._self_tapped(read, args, kwargs)
+        amount = args[0] if args else kwargs.get("amt")
+        self._self_note(data, whole=amount is None or amount < 0 or (not data and amount > 0))
+        return data
+
+    def _self_tapped(self, read: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        try:
+            return read(*args, **kwargs)
+        except BaseException as error:
+            self._self_tap.failed(error)
+            raise
+
+    def _self_note(self, data: bytes, *, whole: bool) -> None:
+        with quietly("keep what was read of a body"):
+            self._self_room -= len(data)
+            if data and self._self_room >= 0:
+                self._self_tap.keep((monotonic_ns(), data))
+            elif data:
+                self._self_tap.drop(len(data))
+            if whole:
+                self._self_tap.closed()
 
     def __del__(self) -> None:
         _abandon(self)

@@ -22,7 +22,6 @@ from spanreel.settings import read_settings
 from spanreel.slips import find_slips
 
 OUT_OF_REACH: Final = (
-    ("requests", "model calls over it"),
     ("botocore", "model calls over it by other means than Bedrock's Converse and invoke"),
     ("claude-agent-sdk", "agents, which run in a process of their own,"),
     ("websockets", "realtime model APIs over it"),

@@ -100,6 +100,8 @@ class BodyKind(StrEnum):
     ASYNC_ITERATOR = "async_iterator"
     ASYNC_READER = "async_reader"
     """By the methods of asyncio's stream readers: ``read``, ``readline``, ``iter_any``, ..."""
+    FILE = "file"
+    """By the methods of files and of urllib3's responses: ``read``, ``readinto``, ``stream``, ..."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from opentelemetry.context import _SUPPRESS_INSTRUMENTATION_KEY, Context
 
 from spanreel import boundary as boundaries
 from spanreel import contexts
-from spanreel.bodies import AsyncBody, AsyncReader, SyncBody, Tap
+from spanreel.bodies import AsyncBody, AsyncReader, FileBody, SyncBody, Tap
 from spanreel.capture import ExchangeCapture, http_error
 from spanreel.contexts import Attached
 from spanreel.crossing import Crossing
@@ -262,6 +262,7 @@ _PROXIES: Final[Mapping[BodyKind, Callable[[Any, Tap], Any]]] = {
     BodyKind.ITERATOR: SyncBody,
     BodyKind.ASYNC_ITERATOR: AsyncBody,
     BodyKind.ASYNC_READER: AsyncReader,
+    BodyKind.FILE: FileBody,
 }
 _unread: weakref.WeakSet[Exchange] = weakref.WeakSet()
 

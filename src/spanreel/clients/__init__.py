@@ -3,6 +3,7 @@
 from spanreel.clients.aiohttp import AIOHTTP
 from spanreel.clients.botocore import BOTOCORE
 from spanreel.clients.httpx import HTTPX, HTTPX2
+from spanreel.clients.requests import REQUESTS
 from spanreel.exchange import ClientPoint
 
-CLIENTS: tuple[ClientPoint, ...] = (*HTTPX, *HTTPX2, *AIOHTTP, *BOTOCORE)
+CLIENTS: tuple[ClientPoint, ...] = (*HTTPX, *HTTPX2, *AIOHTTP, *BOTOCORE, *REQUESTS)

@@ -1,0 +1,176 @@
+"""requests: what scripts and older SDKs call models with. Owns reading requests and making responses."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import timedelta
+from http.client import responses as REASONS  # noqa: N812 -- a constant of the standard library, by a name of its kind
+from operator import attrgetter
+from typing import Any
+from urllib.parse import urlsplit
+
+from spanreel.exchange import BodyKind, ClientPoint, HttpAnswer, HttpRequest, Piece
+
+
+def bind(wrapped: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The arguments by name, the session as ``self``."""
+    return {**({"request": args[0]} if args else {}), **kwargs, "self": wrapped.__self__}
+
+
+def peek(arguments: Mapping[str, Any]) -> tuple[str, str]:
+    """Method and path; the path of what is no POST nobody asks for."""
+    request = arguments["request"]
+    return request.method, urlsplit(request.url).path if request.method == "POST" else ""
+
+
+def read_request(arguments: Mapping[str, Any]) -> HttpRequest | None:
+    """The request with its body; None where the body is a file or a stream."""
+    request = arguments["request"]
+    body = request.body.encode() if isinstance(request.body, str) else request.body
+    if not isinstance(body, bytes | bytearray):
+        return None
+    url = urlsplit(request.url)
+    return HttpRequest(request.method, request.url, url.hostname or "", url.path, bytes(body), url.port)
+
+
+def read_body(response: Any) -> bytes | None:
+    """The body, decoded, where the session has read it; None while it is still to come."""
+    content = response._content  # noqa: SLF001 - reading it would be the caller's wait
+    return content if isinstance(content, bytes) else None
+
+
+def pass_body(response: Any, wrap: Callable[[Any], Any]) -> None:
+    """Let ``wrap`` stand between the connection's stream and the response."""
+    response.raw = wrap(response.raw)
+
+
+def decode(_headers: Mapping[str, str], pieces: Sequence[Piece]) -> list[Piece]:
+    """The pieces, which are decoded when they are read."""
+    return list(pieces)
+
+
+def build(arguments: Mapping[str, Any], answer: HttpAnswer) -> Any:
+    """The response that the session would have returned, with no connection behind it."""
+    requests = importlib.import_module("requests")
+    response = requests.Response()
+    response.status_code = answer.status
+    response.headers = requests.structures.CaseInsensitiveDict(answer.headers)
+    response.encoding = requests.utils.get_encoding_from_headers(response.headers)
+    response.request, response.url = arguments["request"], arguments["request"].url
+    response.reason = REASONS.get(answer.status, "")
+    response.elapsed = timedelta(0)
+    response.raw = Raw(answer)
+    return response
+
+
+def settle(arguments: Mapping[str, Any], response: Any) -> None:
+    """Show it to the program's hooks, and read it where it is not to be read by the program."""
+    told = {name: value for name, value in arguments.items() if name not in ("self", "request", "allow_redirects")}
+    for hook in arguments["request"].hooks.get("response") or ():
+        hook(response, **told)
+    if not arguments.get("stream", arguments["self"].stream):
+        _ = response.content
+
+
+def expose(arguments: Mapping[str, Any], see: Callable[[Any], None]) -> Mapping[str, Any] | None:
+    """The arguments to show the response before the program's hooks, which may raise for it; None where there are none.
+
+    A redirection is on its way to another response.
+    """
+    request = arguments["request"]
+    hooks = request.hooks.get("response")
+    if not hooks:
+        return None
+
+    def judge(response: Any, **_: Any) -> None:
+        if not response.is_redirect:
+            see(response)
+
+    copied = request.copy()
+    copied.hooks = {**request.hooks, "response": [judge, *hooks]}
+    return {**arguments, "request": copied}
+
+
+def rewrite(arguments: Mapping[str, Any], request: HttpRequest) -> Mapping[str, Any]:
+    """The arguments with a request of this body, to this URL; all else of it as it was."""
+    made = arguments["request"].copy()
+    made.url, made.body = str(request.url), request.body
+    made.headers["Content-Length"] = str(len(request.body))
+    return {**arguments, "request": made}
+
+
+class Raw(io.RawIOBase):
+    """A recorded body, read by the methods of files and of urllib3's responses; each piece when it is due."""
+
+    def __init__(self, answer: HttpAnswer) -> None:
+        super().__init__()
+        self.status, self.headers = answer.status, dict(answer.headers)
+        self._pieces = _paced(answer)
+        self._rest = b""
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def stream(self, amt: int | None = None, decode_content: bool | None = None) -> Iterator[bytes]:
+        """What there is, as it comes, so much at most at once."""
+        while piece := self._next(amt):
+            yield piece
+
+    def read(self, amt: int | None = None, *_: Any, **__: Any) -> bytes:
+        """So many bytes, fewer at the end only; all where nothing is said."""
+        parts, wanted = [], amt
+        while (wanted is None or wanted > 0) and (piece := self._next(wanted)):
+            parts.append(piece)
+            wanted = None if wanted is None else wanted - len(piece)
+        return b"".join(parts)
+
+    def readinto(self, buffer: Any) -> int:
+        """Into a buffer, as much as it takes."""
+        data = self.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def release_conn(self) -> None:
+        """There is no connection."""
+
+    def _next(self, most: int | None) -> bytes:
+        piece = self._rest or next((piece for piece in self._pieces if piece), b"")
+        cut = len(piece) if most is None else most
+        self._rest = piece[cut:]
+        return piece[:cut]
+
+
+def _paced(answer: HttpAnswer) -> Iterator[bytes]:
+    started = time.monotonic()
+    for due, piece in answer.pieces:
+        if (wait := started + due / 1000 - time.monotonic()) > 0 and due:
+            time.sleep(wait)
+        yield piece
+    if answer.broken_off is not None:
+        answer.broken_off.give_up()
+
+
+REQUESTS = (
+    ClientPoint(
+        target="requests.sessions:Session.send",
+        library="requests",
+        is_async=False,
+        body=BodyKind.FILE,
+        bind=bind,
+        peek=peek,
+        read_request=read_request,
+        read_status=attrgetter("status_code"),
+        read_headers=attrgetter("headers"),
+        read_body=read_body,
+        pass_body=pass_body,
+        decode=decode,
+        build=build,
+        settle=settle,
+        rewrite=rewrite,
+        expose=expose,
+    ),
+)
