@@ -19,7 +19,7 @@ from spanreel.errors import RecordedFailure
 from spanreel.model import Json
 from spanreel.point import RecordedError
 from spanreel.rebuilding import plain
-from spanreel.shapes import reshaped, shape_of
+from spanreel.shapes import names_of_class, reshaped, shape_of
 from spanreel.snapshot import snapshot
 
 
@@ -31,7 +31,7 @@ def parts_of(error: BaseException) -> dict[str, Json] | None:
     whole = {"arguments": list(arguments), "fields": fields}
     parts = snapshot(whole).value
     assert isinstance(parts, dict)
-    shape = shape_of(whole, _names(type(error)))
+    shape = shape_of(whole, names_of_class(type(error)))
     return parts if shape is None else {**parts, "type": shape}
 
 
@@ -86,7 +86,7 @@ def _of_parts(found: type[Exception], parts: Mapping[str, Json], message: str) -
     given = {name: parts.get(name) for name in ("arguments", "fields")}
     shape = parts.get("type")
     try:
-        whole = reshaped(given, shape, _names(found)) if isinstance(shape, str) else plain(given)
+        whole = reshaped(given, shape, names_of_class(found)) if isinstance(shape, str) else plain(given)
         arguments, fields = tuple(whole["arguments"]), whole["fields"]
         error = _make(found, *arguments)
         if _taken_apart(error)[0] != arguments:  # a class that makes them of what it is given
@@ -104,11 +104,6 @@ def _taken_apart(error: BaseException) -> tuple[tuple[Any, ...], dict[str, Any]]
     _, arguments, *state = reduce(error)
     fields = state[0] if state and isinstance(state[0], dict) else {}
     return tuple(arguments), fields
-
-
-def _names(kind: type) -> Mapping[str, Any]:
-    """Where the classes of an exception's parts are looked for: in its own module."""
-    return getattr(sys.modules.get(kind.__module__), "__dict__", {})
 
 
 def _arguments_of(found: type[Exception], message: str) -> Iterator[tuple[Any, ...]]:

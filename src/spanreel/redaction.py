@@ -23,8 +23,8 @@ from spanreel.policy_labels import join_labels
 from spanreel.presets import DEFAULT, make_policy
 from spanreel.rules import Form, Rule
 from spanreel.settings import Settings
-from spanreel.tool_places import attribute_places, calls_in
-from spanreel.walk import WORD, Places, Walk, examine, examine_name, examine_text, examine_under, is_harmless_scalar
+from spanreel.tool_places import Places, attribute_places, calls_in
+from spanreel.walk import WORD, Walk, examine, examine_name, examine_text, examine_under, is_harmless_scalar
 
 if TYPE_CHECKING:  # the collector redacts too, and knows nothing of OpenTelemetry
     from opentelemetry.util.types import AttributeValue

@@ -17,6 +17,7 @@ import functools
 import inspect
 import math
 import pathlib
+import sys
 import types
 import uuid
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
@@ -87,6 +88,11 @@ def before_failure(shape: str | None) -> str | None:
 def names_of(function: Callable[..., Any]) -> Mapping[str, Any]:
     """Where the classes of a function's results are looked for: in its own module."""
     return getattr(code_of(function), "__globals__", {})
+
+
+def names_of_class(kind: type) -> Mapping[str, Any]:
+    """Where the classes of what its objects hold are looked for: in its own module."""
+    return getattr(sys.modules.get(kind.__module__), "__dict__", {})
 
 
 def shape_of(value: Any, names: Mapping[str, Any]) -> str | None:

@@ -10,7 +10,6 @@ import dataclasses
 import datetime as dt
 import decimal
 import enum
-import sys
 import uuid
 from collections.abc import Mapping
 from typing import Any, Final
@@ -19,7 +18,7 @@ import pydantic
 
 from spanreel.model import Json
 from spanreel.rebuilding import change_again, plain
-from spanreel.shapes import reshaped, shape_of
+from spanreel.shapes import names_of_class, reshaped, shape_of
 from spanreel.snapshot import snapshot
 
 MOST: Final = 500
@@ -48,7 +47,7 @@ def changed_since(before: Noticed, shared: Mapping[str, Any]) -> dict[str, Json]
         held, told = _fields(given), {}
         for field, value in _values(given).items():
             if field not in before[name] or before[name][field] != value:
-                shape = shape_of(held[field], _names(given))
+                shape = shape_of(held[field], names_of_class(type(given)))
                 told[field] = {"value": value} if shape is None else {"value": value, "type": shape}
         if told:
             changed[MARK + name] = told
@@ -67,7 +66,7 @@ def change_shared(shared: Mapping[str, Any], changed: Mapping[str, Json]) -> Non
             if shape is None and type(before) in (list, dict) and isinstance(value, type(before)):
                 change_again({field: before}, {field: value})  # others may hold the very list
                 continue
-            made = reshaped(value, shape, _names(given)) if isinstance(shape, str) else plain(value)
+            made = reshaped(value, shape, names_of_class(type(given))) if isinstance(shape, str) else plain(value)
             if isinstance(given, dict):
                 given[field] = made
             else:
@@ -109,8 +108,3 @@ def _is_value(value: Any, budget: list[int]) -> bool:
     if isinstance(value, pydantic.BaseModel) or (dataclasses.is_dataclass(value) and not isinstance(value, type)):
         return all(_is_value(item, budget) for item in vars(value).values()) if hasattr(value, "__dict__") else False
     return False
-
-
-def _names(given: Any) -> Mapping[str, Any]:
-    """Where the classes of its fields' values are looked for: in the module of its own class."""
-    return getattr(sys.modules.get(type(given).__module__), "__dict__", {})

@@ -17,12 +17,10 @@ from spanreel.concealing import GONE, Examine, conceal
 from spanreel.detectors import MASK, find_all, places_in
 from spanreel.digest import class_of
 from spanreel.memory import note_passed
-from spanreel.places import Place, here, step, unreached
+from spanreel.places import here, step, unreached
 from spanreel.policy import Policy
 from spanreel.rules import Decision, Form
-from spanreel.tool_places import tool_places
-
-Places = tuple[Place[Decision], ...]
+from spanreel.tool_places import Places, tool_places
 
 WORD: Final = 64
 """Characters of texts that are few, and come again and again."""
