@@ -108,7 +108,7 @@ def make() -> Iterator[Make]:
         pipeline = Pipeline(settings, exporters)
         pipelines.append(pipeline)
         provider = TracerProvider(shutdown_on_exit=False, **provided)
-        return OwnTracer(provider, InstrumentationScope("test"), pipeline.take), pipeline
+        return OwnTracer(provider, InstrumentationScope("test"), pipeline), pipeline
 
     yield make_pipeline
     for pipeline in pipelines:
@@ -383,6 +383,52 @@ def test_the_beginning_of_a_run_that_has_ended_before_it_was_exported_is_not_exp
         assert pipeline.flush(5)
     assert [span.name for span in collected.spans] == ["run", "begun", "run"]
     assert pipeline.losses.total() == {}
+
+
+def test_the_span_that_says_that_a_run_has_begun_is_made_only_where_it_leaves_before_the_run(make: Make) -> None:
+    collected = Collected()
+    tracer, pipeline = make(exporters=[collected])
+    assert isinstance(tracer, OwnTracer)
+    made = 0
+
+    def begun() -> OwnSpan:
+        nonlocal made
+        made += 1
+        span = tracer.start_span("begun", set_span_in_context(run), attributes={names.OPERATION: names.RUN_STARTED})
+        assert isinstance(span, OwnSpan)
+        span.end_time = span.start_time
+        span.capture = model_capture("hello")
+        return span
+
+    for is_slow in (False, True):
+        run = tracer.start_span("run", attributes={names.OPERATION: names.INVOKE_AGENT})
+        assert isinstance(run, OwnSpan)
+        tracer.announce(run, begun, 100)
+        if is_slow:
+            assert pipeline.flush(5)
+        run.end()
+        assert pipeline.flush(5)
+    assert [span.name for span in collected.spans] == ["run", "begun", "run"]
+    assert "hello" in str(collected.spans[1].attributes)
+    assert (made, pipeline.losses.total(), pipeline._bytes) == (1, {}, 0)
+
+
+def test_the_beginning_of_a_run_that_finds_no_room_is_a_loss(make: Make) -> None:
+    collected = Collected()
+    tracer, pipeline = make(exporters=[collected])
+    assert isinstance(tracer, OwnTracer)
+    run = tracer.start_span("run", attributes={names.OPERATION: names.INVOKE_AGENT})
+    assert isinstance(run, OwnSpan)
+
+    def begun() -> OwnSpan:
+        span = tracer.start_span("begun", set_span_in_context(run))
+        assert isinstance(span, OwnSpan)
+        span.end_time = span.start_time
+        return span
+
+    pipeline.shutdown(5)
+    tracer.announce(run, begun, 100)
+    assert sum(pipeline.losses.total().values()) == 1
 
 
 @pytest.mark.parametrize(

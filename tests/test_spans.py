@@ -175,14 +175,27 @@ class Deciding(Sampler):
         return "deciding"
 
 
+class Taken:
+    """Where spans go that have ended."""
+
+    def __init__(self) -> None:
+        self.spans: list[OwnSpan] = []
+
+    def take(self, span: OwnSpan) -> None:
+        self.spans.append(span)
+
+    def announce(self, run: OwnSpan, begun: Callable[[], OwnSpan], size: int) -> None:
+        self.spans.append(begun())
+
+
 def test_a_sampler_that_asks_is_told_at_once_what_a_span_says() -> None:
-    taken: list[OwnSpan] = []
+    taken = Taken()
     sampler = Deciding()
     provider = TracerProvider(sampler=sampler, shutdown_on_exit=False)
-    tracer = OwnTracer(provider, InstrumentationScope("test"), taken.append)
+    tracer = OwnTracer(provider, InstrumentationScope("test"), taken)
     begin(tracer, Given("chat m", {"a": 1}), Context(), SpanKind.CLIENT).end()
     assert sampler.asked == [("chat m", SpanKind.CLIENT, {"a": 1})]
-    assert [(span.name, span.attributes) for span in taken] == [("chat m", {"a": 1, "sampled": True})]
+    assert [(span.name, span.attributes) for span in taken.spans] == [("chat m", {"a": 1, "sampled": True})]
 
 
 def test_the_limits_of_the_environment_hold(monkeypatch: pytest.MonkeyPatch) -> None:

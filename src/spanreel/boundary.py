@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, cast
 
 from opentelemetry.context import Context
 from opentelemetry.trace import NoOpTracer, Span, SpanKind, Tracer
@@ -21,6 +21,7 @@ from spanreel.crossing import Crossing
 from spanreel.exchange import HttpRequest, ModelProtocol, Piece
 from spanreel.keeping import DrawsKept, RunKept, ToolKept
 from spanreel.model import Agent, ErrorCategory, Operation, SessionInfo
+from spanreel.placing import busy, model_parent, parent_context, tool_parent, with_scope, with_span
 from spanreel.player import LiveRun, Player
 from spanreel.point import Begun, RunRequest, RunResult, ToolRequest, ToolResult
 from spanreel.protocols import recognise
@@ -32,23 +33,17 @@ from spanreel.scope import (
     RunScope,
     ToolScope,
     Turn,
-    busy,
     implicit_run,
     leave_exchange,
     leave_turn,
     merge,
-    model_parent,
-    parent_context,
     scope_in,
     session_in,
     span_id_of,
-    tool_parent,
-    with_scope,
-    with_span,
 )
 from spanreel.settings import Capture, Settings
 from spanreel.snapshot import snapshot
-from spanreel.spans import begin, say
+from spanreel.spans import OwnSpan, OwnTracer, begin, say
 from spanreel.start_attributes import ExchangeStart, Start, other_instrumentation, run_attributes, tool_attributes
 from spanreel.tracing import TracerSource
 
@@ -126,11 +121,25 @@ class Boundary:
             say(run.span, {conventions.RUN_SEES_TOOLS: True})
 
     def _say_started(self, tracer: Tracer, hold: Hold, scope: RunScope, kept: RunKept, player: Player | None) -> None:
-        start = self._start(conventions.RUN_STARTED, None, scope.live.agent, scope.session, player)
-        start.rest = run_attributes(scope.live)
-        started = begin(tracer, start, scope.context)
+        run = scope.span
+        if type(tracer) is OwnTracer and type(run) is OwnSpan and tracer.asks_nobody:
+            tracer.announce(run, partial(self._started, tracer, scope, kept, player, run.start_time), kept.given)
+            return
+        started = self._begin_started(tracer, scope, player)
         hold(started, kept.started())
         started.end()
+
+    def _begin_started(self, tracer: Tracer, scope: RunScope, player: Player | None) -> Span:
+        start = self._start(conventions.RUN_STARTED, None, scope.live.agent, scope.session, player)
+        start.rest = run_attributes(scope.live)
+        return begin(tracer, start, scope.context)
+
+    def _started(self, tracer: Tracer, scope: RunScope, kept: RunKept, player: Player | None, now: int) -> OwnSpan:
+        """The beginning of a run, told afterwards."""
+        started = cast("OwnSpan", self._begin_started(tracer, scope, player))
+        started.capture = kept.started()
+        started.start_time = started.end_time = now
+        return started
 
     def _leave_run(self, scope: RunScope, end_time: int, player: Player | None) -> None:
         if scope.delegate is not None and not scope.delegate.ended:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
@@ -50,7 +50,8 @@ class Capture(Protocol):
 class Waiting:
     """A span that is to be exported; ``capture`` is None where it has none, or where ``content_dropped``.
 
-    Not exported, where it is ``superseded`` by one that says the same and more.
+    Not exported, where it is ``superseded`` by one that says the same and more. ``begun`` makes the span that says that
+    this one has begun, and is exported in its place.
     """
 
     span: OwnSpan
@@ -58,6 +59,13 @@ class Waiting:
     size: int
     content_dropped: bool = False
     superseded: bool = False
+    begun: Callable[[], OwnSpan] | None = None
+
+    def settle(self) -> None:
+        """Have the span that is exported."""
+        if self.begun is not None:
+            self.span, self.begun = self.begun(), None
+            self.capture, self.span.capture = self.span.capture, None
 
 
 class Delivery:
@@ -124,6 +132,7 @@ class Delivery:
                 exporter.shutdown()
 
     def _finish(self, waiting: Waiting, said: Mapping[str, int]) -> ReadableSpan:
+        waiting.settle()
         span = waiting.span
         attributes = dict(span.attributes)
         if waiting.content_dropped:

@@ -9,7 +9,7 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from opentelemetry import context as otel
@@ -97,6 +97,14 @@ class Pipeline:
             with quietly("queue a span"):
                 raise
 
+    def announce(self, run: OwnSpan, begun: Callable[[], OwnSpan], size: int) -> None:
+        """A run has begun. ``begun`` makes the span that says so, of so many bytes, if that leaves before the run."""
+        try:
+            self._announce(run, begun, SPAN_BYTES + size)
+        except Exception:
+            with quietly("queue the beginning of a run"):
+                raise
+
     def wake(self) -> None:
         """Export what waits, soon."""
         with self._changed:
@@ -180,6 +188,26 @@ class Pipeline:
                 self._woken = True
             # When what waits is due by time, the thread knows by itself.
             if woken or len(queue) == 1 or len(queue) == BATCH_SPANS or held + size >= room // 4:
+                self._changed.notify_all()
+
+    def _announce(self, run: OwnSpan, begun: Callable[[], OwnSpan], size: int) -> None:
+        if not self._exports or not run.flags & _SAMPLED:
+            return
+        with self._lock:
+            queue, held, room = self._queue, self._bytes + size, self.settings.queue_bytes
+            if self._stopping or len(queue) >= MAX_SPANS or held > room * 7 // 8:
+                self._take(begun())  # which says what is lost
+                return
+            if not queue:
+                self._oldest = time.monotonic()
+            waiting = self._begun[run.span_id] = Waiting(run, None, size, begun=begun)
+            queue.append(waiting)
+            self._bytes = held
+            self._taken += 1
+            if self._thread is None:
+                self._ensure_thread()
+            if not self._woken or len(queue) == BATCH_SPANS or held >= room // 4:
+                self._woken = True
                 self._changed.notify_all()
 
     def _supersede(self, waiting: Waiting) -> None:

@@ -96,7 +96,7 @@ class RunKept:
 
     def started(self) -> RecordCapture:
         """What is known so far."""
-        return RecordCapture(partial(self._record, started_only=True), self.content, self._given())
+        return RecordCapture(partial(self._record, started_only=True), self.content, self.given)
 
     def end(self, result: Any, error: Error | None, status: Status) -> None:
         """Take the result as it is now."""
@@ -112,11 +112,13 @@ class RunKept:
     def capture(self) -> RecordCapture:
         """The whole record."""
         drawn = self.draws.taken() if self.draws is not None else ()
-        size = self._given() + self.came_of
+        size = self.given + self.came_of
         size += sum(len(draw.site) + sum(map(len, draw.values)) for draw in drawn)
         return RecordCapture(partial(self._record, draws=drawn, **self.came), self.content, size)
 
-    def _given(self) -> int:
+    @property
+    def given(self) -> int:
+        """About how many bytes the arguments take."""
         return 64 if self.held is None else self.held.size
 
     def _record(self, **came: Any) -> RunRecord:

@@ -99,22 +99,36 @@ def say(span: Span, attributes: dict[str, Any]) -> None:
         span.set_attributes(attributes)
 
 
-class OwnTracer(trace.Tracer):
-    """Starts spans whose end goes to ``take``."""
+class Taker(Protocol):
+    """Where spans go that have ended."""
 
-    def __init__(self, provider: TracerProvider, scope: InstrumentationScope, take: Callable[[OwnSpan], None]) -> None:
+    def take(self, span: OwnSpan) -> None:
+        """A span has ended."""
+        ...
+
+    def announce(self, run: OwnSpan, begun: Callable[[], OwnSpan], size: int) -> None:
+        """A run has begun; ``begun`` makes the span that says so, of so many bytes, where it is needed."""
+        ...
+
+
+class OwnTracer(trace.Tracer):
+    """Starts spans whose end is told to the taker."""
+
+    def __init__(self, provider: TracerProvider, scope: InstrumentationScope, taker: Taker) -> None:
         self.resource: Resource = provider.resource
         self.scope = scope
-        self.take = take
+        self.take, self.announce = taker.take, taker.announce
         self.limits = SpanLimits()
         self._sampler = provider.sampler
+        self.asks_nobody = self._sampler is DEFAULT_ON
+        """Whether nobody wants to know what a span says before it leaves."""
         self._ids = provider.id_generator
         is_random = getattr(self._ids, "is_trace_id_random", None)  # not yet in the oldest SDK that we run with
         self._root_flags = _RANDOM if is_random is not None and is_random() else 0
 
     def begin(self, start: Start, context: Context, kind: SpanKind) -> Span:
         """`start_span`; where the sampler is the one that nearly all have, nothing asks yet what the span says."""
-        if self._sampler is not DEFAULT_ON:
+        if not self.asks_nobody:
             return self.start_span(start.name(), context, kind, start.attributes())
         above = context.get(contexts.SPAN_KEY)
         if above is None:

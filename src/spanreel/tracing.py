@@ -94,7 +94,7 @@ class TracerSource:
                 pipeline = Pipeline(self.settings, self._exporters)
                 tracer = self._tracer_of(provider)
                 if not isinstance(tracer, NoOpTracer):  # OTEL_SDK_DISABLED
-                    tracer = OwnTracer(provider, InstrumentationScope(SCOPE, self._version), pipeline.take)
+                    tracer = OwnTracer(provider, InstrumentationScope(SCOPE, self._version), pipeline)
                 self._own = (tracer, pipeline)
             return self._own
 
