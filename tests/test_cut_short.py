@@ -271,3 +271,44 @@ def test_a_run_without_a_span_is_of_the_agent_that_its_calls_name() -> None:
     other = chat(3, [HI], said("assistant", "Warm."), 1, also={names.AGENT_NAME: "cook"})
     two = session(chat(2, [HI], said("assistant", "Warm."), 1, also=also), other, scope="pydantic-ai")
     assert [run.agent.name for run in two.runs] == [None]
+
+
+# -- answers that only say that they asked -----------------------------------------------------------------------------
+
+
+def untold(*ran: dict[str, Any]) -> Session:
+    """A run whose model's answer says that it asked for tools, and not for which; and a history that says as little."""
+    ended = {"role": "assistant", "parts": [{"type": "text", "content": ""}], "finish_reason": "tool_call"}
+    bare = [{"role": "tool", "parts": [{"type": "tool_call_response", "id": None, "response": "25"}]} for _ in ran]
+    spans = [
+        agent(1, "clerk", seconds=60),
+        chat(2, HISTORY[:2], ended, 1),
+        *ran,
+        chat(9, [*HISTORY[:2], {"role": "assistant", "parts": []}, *bare], said("assistant", "Warm."), 1),
+    ]
+    return session(*spans, scope=GENAI)
+
+
+def looked(number: int, city: str) -> dict[str, Any]:
+    return tool(number, "look", {"city": city}, "25", 1, also={names.TOOL_CALL_ID: f"t{number}"})
+
+
+def test_an_answer_that_only_says_that_it_asked_for_tools_asked_for_those_that_ran() -> None:
+    one = untold(looked(3, "Rome"), looked(4, "Oslo"))
+    first, last = only_run(one).model_calls()
+    calls = [called("look", {"city": city}, identity) for identity, city in (("t3", "Rome"), ("t4", "Oslo"))]
+    assert one.messages[first.output[0]].parts[1:] == calls
+    assert first.fidelity["output"] is Fidelity.RECONSTRUCTED
+    assert [call.requested_by is not None for call in only_run(one).tool_calls()] == [True, True]
+    assert heard(one, last)[2:] == [
+        [{"type": "text", "content": ""}, *calls],
+        *([told(identity, "25")["parts"][0]] for identity in ("t3", "t4")),
+    ]
+    assert last.fidelity["input"] is Fidelity.RECONSTRUCTED
+
+
+def test_tools_whose_arguments_nobody_told_are_not_put_into_an_answer() -> None:
+    ran = span(3, "execute_tool look", {names.OPERATION: "execute_tool", names.TOOL_NAME: "look"}, 1)
+    one = untold(ran)
+    first = next(only_run(one).model_calls())
+    assert [part["type"] for part in one.messages[first.output[0]].parts] == ["text"]

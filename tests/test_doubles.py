@@ -113,7 +113,7 @@ def test_a_call_that_failed_is_one_failure_for_both_who_saw_it() -> None:
 
 @pytest.mark.parametrize("asked", [(None, None), (HI, None), (None, HI)], ids=["neither", "the first", "the second"])
 def test_a_call_that_failed_is_one_though_a_recorder_tells_nothing_of_it(asked: Any) -> None:
-    failed = {"status": {"code": 2, "message": "overloaded"}}
+    failed: dict[str, Any] = {"status": {"code": 2, "message": "overloaded"}}
     outer, inner = (
         chat(2 + at, one, None, 1, start=2 + at / 10, seconds=2 - at, **failed) for at, one in enumerate(asked)
     )
@@ -196,7 +196,7 @@ def test_a_clients_spans_in_traces_of_their_own_are_the_calls_of_the_framework_a
 
 
 def test_failures_that_a_client_saw_in_traces_of_their_own_are_the_frameworks_though_it_tried_again() -> None:
-    failed = {"status": {"code": 2, "message": "overloaded"}}
+    failed: dict[str, Any] = {"status": {"code": 2, "message": "overloaded"}}
     mine = [
         agent(1, "clerk", seconds=60),
         chat(2, HI, None, 1, start=2, seconds=1, **failed),

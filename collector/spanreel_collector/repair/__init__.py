@@ -18,7 +18,13 @@ from spanreel_collector.repair.folding import (
     fold_second_views,
     fold_wrappers,
 )
-from spanreel_collector.repair.histories import chain_deltas, complete_answers, mend_cut, restore_calls
+from spanreel_collector.repair.histories import (
+    chain_deltas,
+    complete_answers,
+    mend_cut,
+    recover_asked,
+    restore_calls,
+)
 from spanreel_collector.repair.merging import fill_run
 from spanreel_collector.repair.offers import describe_tools, share_instructions
 from spanreel_collector.repair.retries import fold_retries
@@ -222,6 +228,7 @@ REPAIRS: tuple[Callable[[Trace], Trace], ...] = (
     chain_deltas,
     chain_responses,
     complete_answers,
+    recover_asked,
     mend_cut,
     restore_calls,
     cut_circles,

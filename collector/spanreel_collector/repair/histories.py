@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from dataclasses import replace
+from itertools import zip_longest
 
 from spanreel.model import Fidelity, Json, Message
-from spanreel.records import ModelRecord, ToolRecord
+from spanreel.records import ModelRecord, Record, ToolRecord
 from spanreel_collector.sessions.continuing import (
     asking,
     asks_for_tools,
@@ -15,6 +17,7 @@ from spanreel_collector.sessions.continuing import (
     lacks_calls,
     may_be_partial,
     with_calls,
+    with_calls_in_order,
 )
 from spanreel_collector.sessions.requests import join, read_requests
 from spanreel_collector.trace import Forest, Placed, Trace
@@ -83,6 +86,32 @@ def mend_cut(trace: Trace) -> Trace:
     return tuple(mended)
 
 
+def recover_asked(trace: Trace) -> Trace:
+    """An answer that ended for tools to be called and tells of none asked for those that ran before the next call."""
+    if not any(_asked_untold(placed) for placed in trace):
+        return trace
+    forest = Forest(trace)
+    tools = _tools_by_holder(trace, forest)
+    calls: dict[str | None, list[Placed]] = defaultdict(list)
+    for placed in trace:
+        if isinstance(placed.record, ModelRecord) and placed.record.request.operation.opens_turn:
+            calls[_holder(forest, placed)].append(placed)
+    told: dict[str, Placed] = {}
+    for holder, inside in calls.items():
+        answers: list[Message] = []
+        for placed, following in zip_longest(inside, inside[1:]):
+            record = placed.record
+            if answers and isinstance(record, ModelRecord) and lacks_calls(record):
+                record = with_calls_in_order(record, answers)
+            if _asked_untold(placed):
+                until = following.span.start if following is not None else math.inf
+                ran = [tool for tool in tools[holder] if placed.span.end <= tool.span.start < until]
+                record = _with_asked(record, ran)
+            answers += record.answer.messages[:1] if isinstance(record, ModelRecord) and record.answer else ()
+            told[placed.id] = replace(placed, record=record)
+    return tuple(told.get(placed.id, placed) for placed in trace)
+
+
 def restore_calls(trace: Trace) -> Trace:
     """Histories that have tools' answers and not the calls get the calls, from the answers of the models before."""
     asked: dict[str, Message] = {}
@@ -106,6 +135,30 @@ def _may_be_partial(placed: Placed) -> bool:
 def _holder(forest: Forest, placed: Placed) -> str | None:
     holder = forest.holder(placed)
     return holder.id if holder is not None else None
+
+
+def _asked_untold(placed: Placed) -> bool:
+    record = placed.record
+    if not isinstance(record, ModelRecord) or record.call_id is not None or record.answer is None:
+        return False
+    return not asks_for_tools(record) and any("tool" in str(reason) for reason in record.answer.finish_reasons)
+
+
+def _with_asked(record: Record | None, ran: list[Placed]) -> Record | None:
+    """The call with requests for the tools that ran, those whose arguments are known."""
+    if not isinstance(record, ModelRecord) or record.answer is None:
+        return record
+    asked: list[dict[str, Json]] = [
+        {"type": "tool_call", "id": tool.record.call_id, "name": tool.record.name, "arguments": tool.record.arguments}
+        for tool in ran
+        if isinstance(tool.record, ToolRecord) and "arguments" not in tool.record.fidelity
+    ]
+    if not asked or len(asked) < len(ran):
+        return record
+    first, *others = record.answer.messages or ({"role": "assistant", "parts": []},)
+    message: Message = {**first, "parts": [*first["parts"], *asked]}
+    answer = replace(record.answer, messages=(message, *others))
+    return replace(record, answer=answer, fidelity={**record.fidelity, "output": Fidelity.RECONSTRUCTED})
 
 
 def _tools_by_holder(trace: Trace, forest: Forest) -> dict[str | None, list[Placed]]:

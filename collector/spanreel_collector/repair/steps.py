@@ -21,13 +21,15 @@ def gather_steps(trace: Trace) -> Trace:
 
     Else they may be as many runs, of an application whose span is not here.
     """
+    steps = [placed for placed in trace if isinstance(placed.record, RunRecord) and placed.record.outermost_only]
+    if len(steps) < 2:
+        return trace
     known = {placed.id for placed in trace}
     lone: dict[str, list[Placed]] = defaultdict(list)
-    for placed in trace:
-        step = isinstance(placed.record, RunRecord) and placed.record.outermost_only
-        if step and placed.parent is not None and placed.parent not in known:
+    for placed in steps:
+        if placed.parent is not None and placed.parent not in known:
             lone[placed.parent].append(placed)
-    lone = {parent: steps for parent, steps in lone.items() if len(steps) > 1}
+    lone = {parent: inside for parent, inside in lone.items() if len(inside) > 1}
     if not lone:
         return trace
     forest = Forest(trace)
@@ -36,7 +38,7 @@ def gather_steps(trace: Trace) -> Trace:
         if isinstance(placed.record, ModelRecord) and placed.record.request.operation.opens_turn:
             top = forest.top(placed)
             calls[top.parent or ""].append((top.id, placed.record))
-    made = [_run_of(parent, steps) for parent, steps in lone.items() if _is_loop(calls[parent])]
+    made = [_run_of(parent, inside) for parent, inside in lone.items() if _is_loop(calls[parent])]
     return (*made, *trace)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 from spanreel.model import Answer, Fidelity, Message, Status
@@ -117,6 +118,33 @@ def with_calls(record: ModelRecord, asked: Mapping[str, Message]) -> ModelRecord
         unanswered += told.calls - told.answers
         whole.append(message)
     if tuple(whole) == record.request.messages:
+        return record
+    request = replace(record.request, messages=tuple(whole))
+    return replace(record, request=request, fidelity={**record.fidelity, "input": Fidelity.RECONSTRUCTED})
+
+
+def with_calls_in_order(record: ModelRecord, answers: Sequence[Message]) -> ModelRecord:
+    """The call with the calls that its history leaves out, and whose answers have no ids: those of the run so far.
+
+    As it is where the history tells of other rounds than these.
+    """
+    whole: list[Message] = []
+    left = [answer for answer in answers if told_of(answer).calls]
+    told = groupby(record.request.messages, key=lambda message: message.get("role") == "tool")
+    for are_answers, grouped in told:
+        group = list(grouped)
+        if are_answers and not (whole and told_of(whole[-1]).calls):
+            parts = [part for message in group for part in message["parts"]]
+            calls = [part for part in (left[0]["parts"] if left else ()) if part.get("type") == "tool_call"]
+            if len(parts) != len(calls) or any(part.get("id") for part in parts):
+                return record
+            if whole and whole[-1].get("role") == "assistant":
+                whole.pop()
+            whole.append({key: value for key, value in left.pop(0).items() if key != "finish_reason"})
+            named = [{**part, "id": call.get("id")} for part, call in zip(parts, calls, strict=True)]
+            group = [{"role": "tool", "parts": [part]} for part in named]
+        whole += group
+    if left:
         return record
     request = replace(record.request, messages=tuple(whole))
     return replace(record, request=request, fidelity={**record.fidelity, "input": Fidelity.RECONSTRUCTED})
