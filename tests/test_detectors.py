@@ -318,7 +318,21 @@ HOSTILE = (
         "https://hooks.slack.com/services/",
         "call me ",
     ),
-    *("012 345 678 ", "sig=", "xoxb-", "private key ", "secret", "Bearer a", "fe80:", "1 ", "00", "x" * 63 + "@"),
+    *(
+        "012 345 678 ",
+        "sig=",
+        "xoxb-",
+        "private key ",
+        "secret",
+        "Bearer a",
+        "://password:a@",
+        "password=a&b;",
+        'key",\n value',
+        "fe80:",
+        "1 ",
+        "00",
+        "x" * 63 + "@",
+    ),
 )
 
 

@@ -12,7 +12,7 @@ WORDS: Final = frozenset(
     apikey apikeys apisecret appkey appsecret authkey authtoken accesskey accesstoken refreshtoken idtoken sessiontoken
     bearertoken bottoken usertoken authorization bearer clientsecret connectionstring connstr credential credentials jwt
     kubeconfig passcode passphrase passwd passwds password passwords privatekey pwd secret secretkey secrets signingkey
-    subscriptionkey userpass xapikey webhooksecret
+    subscriptionkey userpass xapikey webhooksecret contrasena
     """.split()  # noqa: SIM905 -- a list of words reads best as words
 )
 """Names of one word that are a credential wherever they stand in a longer name (``DB_PASSWORD_PROD``)."""
@@ -68,7 +68,7 @@ BEFORE_TOKEN: Final = frozenset(
 
 BEFORE_PASS: Final = frozenset(
     """
-    admin auth basic db email ftp imap ldap mail mongo mysql pg postgres proxy redis root smtp ssh sudo user
+    admin auth basic become db email ftp imap ldap mail mongo mysql pg postgres proxy redis root smtp ssh sudo user
     """.split()  # noqa: SIM905 -- as above
 )
 """What makes a ``pass`` a password; one that stands alone is one too, a boarding pass is not."""
@@ -112,7 +112,7 @@ def is_credential_name(name: str) -> bool:
 
 def words_of(name: str) -> tuple[str, ...]:
     """The words of a name in lower case, however it is spelled, without a number at its end."""
-    words = [word.lower() for word in _SPLIT.findall(name[-_LONGEST:])]
+    words = [word.lower() for word in _SPLIT.findall(name[-_LONGEST:].replace("ñ", "n"))]
     while len(words) > 1 and words[-1].isdigit():  # password2, API_KEY_1
         words.pop()
     return tuple(words)

@@ -12,20 +12,28 @@ from spanreel.detectors.harmless import is_code, is_code_before, is_placeholder,
 
 _NAME: Final = re.compile(
     r"(?P<name>(?i:key|secret|pass|pwd|token|bearer|jwt|credential|kennwort|authorization|cookie|signature|conn"
-    r"|kubeconfig)[A-Za-z0-9_-]{0,40}+)"
-    r"(?:\\{0,3}+[\"'`])?+(?P<separator>[ \t]{0,8}+(?::=|=>|[:=])[ \t]{0,8}+|>|%3[Dd]|[ \t]{1,4}+)"
+    r"|kubeconfig|contrase[nñ]a)[A-Za-z0-9_-]{0,40}+)"
+    # Also between brackets (`environ["API_KEY"] = ...`), or as the name beside a value.
+    r"(?:\\{0,3}+[\"'`])?+(?:(?=[],\r\n ])(?:\]|,?[ \t]{0,8}+(?:[\r\n][ \t]{0,16}+)?(?:\\{0,3}+[\"'])?"
+    r"(?i:value)(?:\\{0,3}+[\"'])?(?=[ \t]{0,8}[:=])))?+"
+    r"(?P<separator>[ \t]{0,8}+(?::=|=>|[:=])[ \t]{0,8}+|>|%3[Dd]|[ \t]{1,4}+)"
 )
 _VALUE: Final = re.compile(
     r"(?!(?:[bfruBFRU]{0,2}\\{0,3}[\"'`]|[<({\[])?\[redacted[]:])"
     # Quoted: to the closing quote, or to the end of a line that lacks it.
     r"(?:[bfruBFRU]{0,2}(?P<quote>\\{0,3}[\"'`])(?P<quoted>(?:\\[^\r\n]|[^\\\r\n])*?)(?:(?P=quote)|(?=[\r\n])|\Z)"
     r"|[<({\[]?(?P<bare>(?:[^\s\"'&<>\\,;)}\]({\[]"
+    # What follows in a form is a name; a password may have an ampersand in it.
+    r"|&(?=[^\s\"'&<>\\]{1,40};)(?![\w.%-]{1,40}=|[a-z]{2,6};)"
     r"|\\(?![\"'nrt\\])"
     # A separator belongs to the value unless the value visibly ends there.
     r"|(?<=[^<({\[])[({\[]|[,;)}\]](?![\s,;)}\]\"'\\]|\Z|[\w .-]{1,40}[=:]))++))"
 )
 _NEXT_FIELD: Final = re.compile(r"%26|%3[Bb]|%0[DdAa]")
 _SHORTEST_NUMBER: Final = 4
+_USER: Final = re.compile(r"://[A-Za-z0-9_-]*\Z")
+_PASSWORD: Final = re.compile(r"[^/\s?#\"'\\]{1,512}@")
+_QUOTES: Final = frozenset("\"'")
 _NAME_BEFORE_REVERSED: Final = re.compile(r"[A-Za-z0-9_.-]*")
 
 
@@ -38,6 +46,14 @@ def _find_assignments(text: str, places: Sequence[int]) -> list[Found]:
         # Without a value to mask, on from the end of the name: the value may itself be a name. Values are looked at
         # behind names of credentials only, or text such as "key=key=key=..." would be read over and over.
         position = match.end()
+        name, separator = match.groups()
+        # What is nearly always so, told at once: a mere key of something, and a word in a sentence.
+        if name == "key" and text[place - 1 : place] in _QUOTES:
+            continue
+        if separator.isspace() and "--" not in text[max(0, place - 64) : place + 2]:
+            continue
+        if separator == ":" and _is_user_in_url(text, match):
+            continue  # its password is found as such
         value = _VALUE.match(text, position) if _names_a_credential(text, match) else None
         if value is None:
             continue
@@ -49,6 +65,14 @@ def _find_assignments(text: str, places: Sequence[int]) -> list[Found]:
             position = start + len(_NEXT_FIELD.split(value[group], 1)[0])
         found.append(Found(start, position))
     return found
+
+
+def _is_user_in_url(text: str, match: re.Match[str]) -> bool:
+    """Whether what stands there is the user in a URL (``https://x-access-token:...@host``)."""
+    start = max(0, match.start() - 24)
+    if "//" not in text[start : match.start()] or _USER.search(text, start, match.start()) is None:
+        return False
+    return _PASSWORD.match(text, match.end()) is not None
 
 
 def _names_a_credential(text: str, match: re.Match[str]) -> bool:
@@ -70,6 +94,8 @@ def _is_harmless(text: str, name: re.Match[str], found: re.Match[str], group: st
         return True
     if group == "quoted":
         return False
+    if name["name"].lower() == "pwd" and value[0] in "/~":
+        return True  # where a shell works
     start, end = found.span("bare")
     if text[start - 1 : start] in {"{", "<"} and text[end : end + 1] in {"}", ">"} and name["separator"] != ">":
         return True  # {token}, <your-token>
@@ -98,7 +124,7 @@ ASSIGNMENT: Final = Detector(
             "cookie",
             "kennwort",
         ),
-        *("signature", "conn", "kubeconfig"),
+        *("signature", "conn", "kubeconfig", "contrase"),
     ),
     _find_assignments,
 )

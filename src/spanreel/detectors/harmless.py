@@ -34,7 +34,7 @@ _TYPES: Final = frozenset(
     """.split()  # noqa: SIM905 -- as above
 )
 _PLACEHOLDER: Final = re.compile(
-    r"(?i:bearer|basic)\s*|(?:(?i:bearer|basic|token)\s+)?(?:[A-Za-z0-9_-]{0,8}(?:\.{3}|…)|![A-Z][A-Za-z]+|\$\{[^}]*\}?|\$\$?[A-Z_][A-Z0-9_]*|\$\([^)]*\)?|\{\{.*|\{[A-Za-z_][\w.]*\}?|%[({]?[A-Za-z_]\w*[)}]?[sd]?%?|%s"
+    r"(?i:bearer|basic)\s*|(?:(?i:bearer|basic|token)\s+)?(?:[A-Za-z0-9_-]{0,8}(?:\.{3}|…)|![A-Za-z][A-Za-z]+|\$\{[^}]*\}?|\$\$?[A-Z_][A-Z0-9_]*|\$\([^)]*\)?|\{\{.*|\{[A-Za-z_][\w.]*\}?|%[({]?[A-Za-z_]\w*[)}]?[sd]?%?|%s"
     r"|<[^<>]*>?|[*x•.#_-]{3,}|[*]+|(?i:your?|my|the|insert|replace|enter)[_ -][A-Za-z_ -]*"
     r"|(?i:redacted|masked|hidden|placeholder|omitted|secret_here|xxx+))"
 )

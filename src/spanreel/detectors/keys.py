@@ -27,6 +27,7 @@ _MODELS: Final = (
     (("r8_",), r"r8_[A-Za-z0-9]{20,}"),
     (("lsv2_",), r"lsv2_(?:pt|sk)_[A-Za-z0-9_]{16,}"),
     (("pcsk_",), r"pcsk_[A-Za-z0-9_]{20,}"),
+    (("pa-",), r"pa-[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])"),
     (("csk-",), r"csk-[a-z0-9]{32,}"),
     (("fw_",), r"fw_[A-Za-z0-9]{22,24}" + _END),
     (("tgp_v1_",), r"tgp_v1_[A-Za-z0-9_-]{32,}"),
@@ -44,6 +45,9 @@ _MODELS: Final = (
 _CLOUDS: Final = (
     (("AKIA", "ASIA", "ABIA", "ACCA"), r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}" + _END),
     (("AIza",), r"AIza[A-Za-z0-9_-]{30,}"),
+    (("aq.ab",), r"AQ\.Ab[A-Za-z0-9_-]{40,}"),
+    (("4/0a",), r"4/0A[A-Za-z0-9_-]{40,}"),
+    (("v1.0-",), r"v1\.0-[a-f0-9]{24}-[a-f0-9]{100,}"),
     (("ya29.",), r"ya29\.[A-Za-z0-9_-]{16,}"),
     (("1//0",), r"1//0[A-Za-z0-9_-]{40,}"),
     (("gocspx-",), r"GOCSPX-[A-Za-z0-9_-]{20,}"),
@@ -66,7 +70,7 @@ _CLOUDS: Final = (
 )
 
 _CODE: Final = (
-    (("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"gh[pousr]_[A-Za-z0-9]{16,}"),
+    (("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"gh[pousr]_(?:[A-Za-z0-9]{16,}|[0-9]{1,20}_eyJ[A-Za-z0-9_.-]{20,})"),
     (("github_pat_",), r"github_pat_[A-Za-z0-9_]{16,}"),
     (
         (

@@ -17,11 +17,13 @@ from spanreel.detectors.finding import Detector, Found, Kind
 _SAID: Final = re.compile(
     r"(?<![A-Za-z0-9])(?i:(?P<name>(?P<first>api|access|account|admin|auth|client|encryption|master|private|secret|shared"
     r"|signing|ssh)(?P<apart>[ _-]?)keys?|(?:access|api|auth|bearer|bot|refresh|session)?[ _-]?tokens?|secrets?"
-    r"|passwor[dt]s?|kennwort|mot de passe|passwd|pwd|passphrases?|passcodes?|credentials?)"
+    r"|key(?=[ \t](?:is|was|es|ist)[ \t])|passwor[dt]s?|kennwort|mot de passe|passwd|pwd|passphrases?|passcodes?"
+    r"|credentials?)"
     r"(?P<link>"
     # What it is for may stand between: "the password for the staging database is".
     r"(?:[ \t]{1,3}(?:for|of|to|on|in|at)(?:[ \t]{1,3}[\w.@-]{1,32}){1,4}?)?"
-    r"(?:[ \t]{0,3}(?:[:=]|->|=>)[ \t]{0,3}|[ \t]{1,3}(?:is|was|are|being|becomes)(?:[ \t]now)?:?[ \t]{1,3}"
+    r"(?:[ \t]{0,3}(?:[:=]|->|=>)[ \t]{0,3}"
+    r"|[ \t]{1,3}(?:is|was|are|being|becomes|es|est|ist|lautet)(?:[ \t]now)?:?[ \t]{1,3}"
     r"|[ \t]{1,3}(?:(?:is|was|has been|had been)[ \t]{1,3})?(?:set|changed|reset|updated)[ \t]{1,3}to[ \t]{1,3})"
     r"|[ \t]{1,3}to[ \t]{1,3}|[ \t]{1,3}))"
     r"(?P<quote>[\"'`“*]{0,2})\(?(?P<value>[^\s\"'`“”<>*,;]{6,200})"
@@ -33,8 +35,9 @@ _PLAIN: Final = re.compile(
     # Paths, URLs, placeholders, calls, versions, times, measures, dotted names, flags, names of variables, words.
     r"[~.]{0,2}/|[A-Za-z]:\\|\w+://|[$%{<\[(]|[A-Za-z_][\w.]*[(\[]|v?[0-9]+(?:\.[0-9]+)+|[0-9:.,TZ+-]+\Z"
     r"|[0-9]+[A-Za-z]{1,5}\Z|(?:[A-Za-z_]\w*\.)+[A-Za-z_]\w*\Z|-{1,2}[A-Za-z]|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\Z"
-    r"|[a-z]+(?:[_-][a-z0-9]+)+\Z|[*x.]+\Z|[A-Za-z]+(?:['/-][A-Za-z]+)*\Z"
+    r"|[a-z]+(?:[_-][a-z0-9]+)+\Z|[A-Za-z_][\w.-]*=(?!=|\Z)|[*x.]+\Z|[A-Za-z]+(?:['/-][A-Za-z]+)*\Z"
 )
+_DOTTED: Final = re.compile(r"(?:[A-Za-z_]\w*\.)+[A-Za-z_]\w*")
 _NUMBERED: Final = re.compile(r"[A-Za-z]+-?[0-9]{1,4}")
 
 
@@ -52,6 +55,8 @@ def _find_said(text: str, places: Sequence[int]) -> list[Found]:
         if match["link"].strip() in {":", "="} and match["apart"] != " " and " " not in match["name"]:
             continue  # an assignment, which has a detector of its own
         value = match["value"].rstrip(_TRAILING)
+        if match["name"].lower() == "key" and not _is_called_key(text, match.start(), value):
+            continue
         if _is_secret(value, match["link"].strip(), bool(match["quote"])):
             found.append(Found(match.start("value"), match.start("value") + len(value)))
             done = match.end()
@@ -59,7 +64,8 @@ def _find_said(text: str, places: Sequence[int]) -> list[Found]:
 
 
 _FIRST_WORD: Final = re.compile(
-    r"[ _-]?(?:ipa|ssecca|tnuocca|nimda|htua|tneilc|noitpyrcne|retsam|etavirp|terces|derahs|gningis|hss)(?![a-z])"
+    r" ed tom(?![a-z])"
+    r"|[ _-]?(?:ipa|ssecca|tnuocca|nimda|htua|tneilc|noitpyrcne|retsam|etavirp|terces|derahs|gningis|hss)(?![a-z])"
 )
 
 
@@ -69,8 +75,19 @@ def _starts_before(text: str, place: int) -> tuple[int, ...]:
     return (place - first.end(),) if first else ()
 
 
+_OTHER_KEYS: Final = re.compile(
+    r"(?i:primary|foreign|partition|sort|cache|object|idempotency|routing|row|public|shard|lookup|hash|dedupe)[ _-]\Z"
+)
+
+
+def _is_called_key(text: str, place: int, value: str) -> bool:
+    """Whether what is said to be a key, of whatever, is one that somebody gave out."""
+    before = text[max(0, place - 16) : place]
+    return len(value) >= 20 and value.isalnum() and looks_random(value) and _OTHER_KEYS.search(before) is None
+
+
 def _is_secret(value: str, link: str, quoted: bool) -> bool:
-    if len(value) < 6 or _PLAIN.match(value) is not None:
+    if len(value) < 6 or (_PLAIN.match(value) is not None and not _is_random_in_parts(value)):
         return False
     digest = _HEX.fullmatch(value) is not None
     if link and link != "to":
@@ -79,6 +96,11 @@ def _is_secret(value: str, link: str, quoted: bool) -> bool:
     if digest or _NUMBERED.fullmatch(value) is not None:
         return False
     return looks_random(value) or ((quoted or link == "to") and _is_mixed(value))
+
+
+def _is_random_in_parts(value: str) -> bool:
+    """Whether what could be a dotted name has a part that nobody would call anything."""
+    return _DOTTED.fullmatch(value) is not None and any(map(looks_random, value.split(".")))
 
 
 def _is_mixed(value: str) -> bool:
@@ -104,6 +126,6 @@ def entropy(value: str) -> float:
 SPOKEN: Final = Detector(
     "spoken credential",
     Kind.CREDENTIAL,
-    ("key", "token", "secret", "pass", "pwd", "credential", "kennwort", "mot de passe"),
+    ("key", "token", "secret", "pass", "pwd", "credential", "kennwort"),
     _find_said,
 )
