@@ -25,7 +25,6 @@ OUT_OF_REACH: Final = (
     ("botocore", "model calls over it by other means than Bedrock's Converse and invoke"),
     ("claude-agent-sdk", "agents, which run in a process of their own,"),
     ("websockets", "realtime model APIs over it"),
-    ("dspy", "model calls of its own engine (3.4 and later), which opens its own sockets,"),
 )
 """Distributions over which models are called and which are not wrapped, and what of them is missed."""
 

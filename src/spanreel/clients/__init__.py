@@ -3,7 +3,8 @@
 from spanreel.clients.aiohttp import AIOHTTP
 from spanreel.clients.botocore import BOTOCORE
 from spanreel.clients.httpx import HTTPX, HTTPX2
+from spanreel.clients.lm15 import LM15
 from spanreel.clients.requests import REQUESTS
 from spanreel.exchange import ClientPoint
 
-CLIENTS: tuple[ClientPoint, ...] = (*HTTPX, *HTTPX2, *AIOHTTP, *BOTOCORE, *REQUESTS)
+CLIENTS: tuple[ClientPoint, ...] = (*HTTPX, *HTTPX2, *AIOHTTP, *BOTOCORE, *REQUESTS, *LM15)

@@ -7,7 +7,7 @@ import io
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
-from http.client import responses as REASONS  # noqa: N812 -- a constant of the standard library, by a name of its kind
+from http.client import responses as REASONS  # noqa: N812 -- a constant, which the standard library writes small
 from operator import attrgetter
 from typing import Any
 from urllib.parse import urlsplit
