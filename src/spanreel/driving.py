@@ -15,10 +15,10 @@ from opentelemetry import context as otel
 
 from spanreel.crossing import Crossing
 from spanreel.passage import Passage, isolated, leads_nowhere, open_passage
+from spanreel.placing import stepped_in
 from spanreel.point import Kind, Point, ToolResult
 from spanreel.quiet import quietly
 from spanreel.rebuilding import code_of
-from spanreel.scope import stepped_in
 from spanreel.shapes import Generated, GeneratedAsync
 from spanreel.streams import WatchedBlock, watch_async_generator, watch_generator
 
