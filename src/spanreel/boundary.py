@@ -311,12 +311,11 @@ class Boundary:
             context=with_scope(current, span, scope),
             hold=hold,
             kept=kept,
-            failing=kept.fail,
             leave=partial(leave_turn, turn) if turn is not None else None,
             category=ErrorCategory.TOOL,
             content=self.content,
         )
-        crossing.noticed = lambda: scope.failure
+        crossing.noticed, crossing.failing = lambda: scope.failure, kept.fail
         return crossing, scope
 
     # -- what all spans say ------------------------------------------------------------------------------------------

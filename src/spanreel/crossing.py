@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from opentelemetry.context import Context
@@ -22,34 +21,45 @@ from spanreel.quiet import quietly
 from spanreel.scope import opened
 
 
-@dataclass(eq=False, slots=True)
 class Crossing:
     """A boundary being crossed. ``kept`` is completed and held when the span ends, ``leave(end_time)`` tidies up.
-
-    ``told(result, error)`` hears of the end first; ``noticed()`` is an exception that was swallowed on the way.
-    ``read_control_flow(error)`` is what an exception that is no error amounts to, None for the others.
 
     The first end counts: a stream's drained, closed and abandoned all arrive here.
     """
 
-    span: Span
-    context: Context
-    hold: Callable[[Span, Any], None]
-    kept: Kept
-    leave: Callable[[int], None] | None = None
+    # What most crossings do without is the class's.
     read_control_flow: Callable[[BaseException], RunResult | ToolResult | None] | None = None
-    errors: Mapping[str, ErrorCategory] = field(default_factory=dict)
-    category: ErrorCategory = ErrorCategory.OTHER
-    content: bool = True
+    """What an exception that is no error amounts to, None for the others."""
+    errors: Mapping[str, ErrorCategory] = MappingProxyType({})
     items: list[Any] | None = None
     told: Callable[[Any, BaseException | None], None] | None = None
+    """Hears of the end first: of the result and the exception."""
     noticed: Callable[[], BaseException | None] | None = None
+    """Gives an exception that was swallowed on the way."""
     failing: Callable[[BaseException], None] | None = None
     """Hears of the exception that the call has raised."""
     begun: Callable[[Any], None] | None = None
     """Hears what a block was entered with."""
-    _ended: bool = False
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __init__(  # noqa: PLR0913 - what a crossing is made of
+        self,
+        span: Span,
+        context: Context,
+        hold: Callable[[Span, Any], None],
+        kept: Kept,
+        leave: Callable[[int], None] | None = None,
+        category: ErrorCategory = ErrorCategory.OTHER,
+        *,
+        content: bool = True,
+    ) -> None:
+        self.span = span
+        self.context = context
+        self.hold = hold
+        self.kept = kept
+        self.leave = leave
+        self.category = category
+        self.content = content
+        self._ends = [True]
 
     def entered(self) -> AbstractContextManager[None]:
         """The crossing's context, attached for the length of a block that yields nothing to the caller."""
@@ -126,9 +136,11 @@ class Crossing:
             self._close(self.items or None, found, status)
 
     def _end(self) -> bool:
-        with self._lock:
-            first, self._ended = not self._ended, True
-        return first
+        """Whether this is the first end: of several threads one alone takes the only item of a list."""
+        try:
+            return self._ends.pop()
+        except IndexError:
+            return False
 
     def _close(self, result: Any, error: Error | None, status: model.Status) -> None:
         end_time, span = time.time_ns(), self.span

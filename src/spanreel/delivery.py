@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Protocol
 
 from opentelemetry.sdk.resources import Resource
@@ -46,7 +46,6 @@ class Capture(Protocol):
         ...
 
 
-@dataclass(eq=False, slots=True)
 class Waiting:
     """A span that is to be exported; ``capture`` is None where it has none, or where ``content_dropped``.
 
@@ -54,12 +53,19 @@ class Waiting:
     this one has begun, and is exported in its place.
     """
 
-    span: OwnSpan
-    capture: Capture | None
-    size: int
+    # What few say is the class's.
     content_dropped: bool = False
     superseded: bool = False
     begun: Callable[[], OwnSpan] | None = None
+
+    def __init__(self, span: OwnSpan, capture: Capture | None, size: int) -> None:
+        self.span = span
+        self.capture = capture
+        self.size = size
+
+    def drop_content(self, size: int) -> None:
+        """There is no room for the content, but for a span of so many bytes."""
+        self.capture, self.size, self.content_dropped = None, size, True
 
     def settle(self) -> None:
         """Have the span that is exported."""

@@ -59,6 +59,9 @@ class Pipeline:
         self.settings = settings
         self._given = exporters
         self._exports = exports(settings) or bool(exporters)
+        # The last eighth of the room is for spans alone, so that a call leaves a trace when its content cannot.
+        self._room, self._content_room = settings.queue_bytes, settings.queue_bytes * 7 // 8
+        self._due_bytes = settings.queue_bytes // 4
         self._forked_at = 0
         self._begin()
         process_ends.watch(self)
@@ -164,20 +167,19 @@ class Pipeline:
             if self._stopping:
                 self.losses.add(reasons.AFTER_SHUTDOWN)
                 return
-            queue, held, room = self._queue, self._bytes, self.settings.queue_bytes
-            if len(queue) >= MAX_SPANS or held + SPAN_BYTES > room:
+            queue = self._queue
+            if len(queue) >= MAX_SPANS or self._bytes + SPAN_BYTES > self._room:
                 self.losses.add(reasons.QUEUE_FULL)
                 return
-            # The last eighth of the room is for spans alone, so that a call leaves a trace when its content cannot.
-            dropped = capture is not None and held + size > room * 7 // 8
-            if dropped:
+            waiting, held = Waiting(span, capture, size), self._bytes + size
+            if held > self._content_room and capture is not None:
                 self.losses.add(reasons.QUEUE_FULL_CONTENT)
-                capture, size = None, SPAN_BYTES
+                waiting.drop_content(SPAN_BYTES)
+                held = self._bytes + SPAN_BYTES
             if not queue:
                 self._oldest = time.monotonic()
-            waiting = Waiting(span, capture, size, dropped)
             queue.append(waiting)
-            self._bytes = held + size
+            self._bytes = held
             self._taken += 1
             if span.operation in _OF_RUNS:
                 self._supersede(waiting)
@@ -187,26 +189,27 @@ class Pipeline:
             if woken:
                 self._woken = True
             # When what waits is due by time, the thread knows by itself.
-            if woken or len(queue) == 1 or len(queue) == BATCH_SPANS or held + size >= room // 4:
+            if woken or len(queue) == 1 or len(queue) == BATCH_SPANS or held >= self._due_bytes:
                 self._changed.notify_all()
 
     def _announce(self, run: OwnSpan, begun: Callable[[], OwnSpan], size: int) -> None:
         if not self._exports or not run.flags & _SAMPLED:
             return
         with self._lock:
-            queue, held, room = self._queue, self._bytes + size, self.settings.queue_bytes
-            if self._stopping or len(queue) >= MAX_SPANS or held > room * 7 // 8:
+            queue, held = self._queue, self._bytes + size
+            if self._stopping or len(queue) >= MAX_SPANS or held > self._content_room:
                 self._take(begun())  # which says what is lost
                 return
             if not queue:
                 self._oldest = time.monotonic()
-            waiting = self._begun[run.span_id] = Waiting(run, None, size, begun=begun)
+            waiting = self._begun[run.span_id] = Waiting(run, None, size)
+            waiting.begun = begun
             queue.append(waiting)
             self._bytes = held
             self._taken += 1
             if self._thread is None:
                 self._ensure_thread()
-            if not self._woken or len(queue) == BATCH_SPANS or held >= room // 4:
+            if not self._woken or len(queue) == BATCH_SPANS or held >= self._due_bytes:
                 self._woken = True
                 self._changed.notify_all()
 
@@ -234,7 +237,7 @@ class Pipeline:
                 bool(self._queue)
                 and (
                     len(self._queue) >= BATCH_SPANS
-                    or self._bytes >= self.settings.queue_bytes // 4
+                    or self._bytes >= self._due_bytes
                     or time.monotonic() >= self._due_at()
                 )
             )

@@ -106,8 +106,9 @@ class RunKept:
             if status is Status.OK:
                 self.came["status"] = read.status
             if self.content:
-                self.came["output"], self.came["result"] = read.output, snapshot(read.value).value
-                self.came_of = size_of(self.came["result"])
+                value = read.value if type(read.value) is str else snapshot(read.value).value
+                self.came["output"], self.came["result"] = read.output, value
+                self.came_of = size_of(value)
 
     def capture(self) -> RecordCapture:
         """The whole record."""

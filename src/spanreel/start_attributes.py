@@ -5,7 +5,7 @@ Worked out when it is asked for, which is in the export thread where nobody asks
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from opentelemetry.context import Context
@@ -34,7 +34,7 @@ class Start:
     session: SessionInfo
     player: Player | None
     content: bool
-    rest: Attributes = field(default_factory=dict)
+    rest: Attributes | None = None
 
     def name(self) -> str:
         """The operation, and what it is done to where that is known."""
@@ -42,7 +42,8 @@ class Start:
 
     def attributes(self) -> Attributes:
         """All of it."""
-        return agent_attributes(self.operation, self.agent, self.session, self.player, content=self.content) | self.rest
+        said = agent_attributes(self.operation, self.agent, self.session, self.player, content=self.content)
+        return said | self.rest if self.rest is not None else said
 
 
 @dataclass(eq=False, slots=True)
