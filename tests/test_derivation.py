@@ -142,6 +142,18 @@ def test_a_conversation_that_goes_on_is_made_once_with_what_it_had(tmp_path: Pat
     assert (only(store).revision, only(store).model_calls) == (4, 4)
 
 
+def test_what_is_kept_to_join_traces_grows_with_them_and_not_with_their_square(tmp_path: Path) -> None:
+    store = open_at(tmp_path)
+    derivation = deriving(store)
+    for number in range(1, 31):
+        told = {"gen_ai.conversation.id": "talk", "gen_ai.response.id": f"response-{number}"}
+        send(store, request(chat(number, f"{number}?", trace_of(number), **told), scope=GENAI))
+    settle(derivation)
+    kept = [len(store.names(TENANT, frozenset({bytes.fromhex(trace_of(number))}))) for number in range(1, 31)]
+    assert only(store).runs == 30
+    assert max(kept) < 10
+
+
 def test_a_span_that_joins_two_sessions_leaves_one(tmp_path: Path) -> None:
     store = open_at(tmp_path)
     derivation = deriving(store)

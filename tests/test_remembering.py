@@ -47,7 +47,7 @@ def test_another_trace_or_one_that_has_more_is_read_itself() -> None:
 
 
 def test_what_was_used_last_is_held_up_to_the_room_and_nothing_that_takes_most_of_it() -> None:
-    remembered, make = Remembered(room=1000), Maker()
+    remembered, make = Remembered(room=21_000), Maker()  # of ten traces, with what a span takes beside what it says
 
     def read(*names: str, size: int = 100) -> int:
         before = make.times
@@ -60,7 +60,7 @@ def test_what_was_used_last_is_held_up_to_the_room_and_nothing_that_takes_most_o
     assert read("k") == 1  # in the place of b, which nobody asked for
     assert read("a", "c") == 0
     assert read("b") == 1
-    assert read("large", "large", size=900) == 2
+    assert read("large", "large", size=1_900) == 2
     assert read("a") == 0
 
 

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -18,7 +19,13 @@ from typing import Any
 
 import httpx
 import pytest
+from grpc import ssl_channel_credentials  # type: ignore[import-untyped]  # it ships no types
+from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter as GrpcExporter
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter as HttpExporter
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 
+from certificates import make_tls
 from conftest import ROOT
 from otel_collector import TOKEN, free_ports, wait_until
 from otlp_lines import GENAI, Span, request, said, span
@@ -361,6 +368,65 @@ def test_it_says_what_is_wrong_and_what_to_do_where_it_cannot_start(tmp_path: Pa
     code, said_of_it = refused(SPANREEL_SERVE_QUIET_SECONDS="x")
     assert code == 64
     assert "SPANREEL_SERVE_QUIET_SECONDS='x'" in said_of_it
+
+
+def test_with_tls_every_door_is_open_to_callers_with_a_certificate_and_a_token_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):  # to requests they say more than the exporter does
+        monkeypatch.delenv(name, raising=False)
+    tls, authority, (certificate, key) = make_tls(tmp_path)
+    assert tls.client_authority
+    http, grpc = free_ports(2)
+    flags = ["--tls-certificate", tls.certificate, "--tls-key", tls.key, "--tls-client-authority", tls.client_authority]
+    doors = ["--http", f"127.0.0.1:{http}", "--grpc", f"127.0.0.1:{grpc}", "--store", f"sqlite:///{tmp_path / 'a.db'}"]
+    tokens = {"SPANREEL_INGEST_TOKEN": TOKEN, "SPANREEL_TOKEN": READ_TOKEN}
+    log = tmp_path / "tls.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "spanreel", "serve", *doors, *flags, *QUICK],
+            env={**os.environ, **tokens},
+            stdout=output,
+            stderr=output,
+        )
+    try:
+        wait_until(lambda: f"https://127.0.0.1:{http}" in log.read_text(), what="the service does not start")
+        sending = {"authorization": f"Bearer {TOKEN}"}
+        by_http = HttpExporter(
+            f"https://localhost:{http}/v1/traces",
+            certificate_file=str(authority),
+            client_key_file=str(key),
+            client_certificate_file=str(certificate),
+            headers=sending,
+        )
+        files = (authority, key, certificate)
+        by_grpc = GrpcExporter(
+            f"https://localhost:{grpc}",
+            headers=sending,
+            credentials=ssl_channel_credentials(*(file.read_bytes() for file in files)),
+        )
+        for exporter in (by_http, by_grpc):
+            provider = TracerProvider()
+            provider.add_span_processor(SimpleSpanProcessor(exporter))
+            provider.get_tracer("tls").start_span("said").end()
+            provider.shutdown()
+        context = ssl.create_default_context(cafile=str(authority))
+        paths = ("/", "/healthz", "/api/v1/sessions", "/v1/traces")
+        with httpx.Client(base_url=f"https://localhost:{http}", verify=context, trust_env=False) as nobody:
+            for path in paths:
+                with pytest.raises(httpx.TransportError):
+                    nobody.get(path)
+        with pytest.raises(httpx.TransportError):
+            httpx.get(f"http://localhost:{http}/healthz", trust_env=False)
+        context.load_cert_chain(certificate, key)
+        with httpx.Client(base_url=f"https://localhost:{http}", verify=context, trust_env=False) as caller:
+            assert [caller.get(path).status_code for path in paths] == [200, 200, 401, 401]
+            size = caller.get("/api/v1/size", headers={"authorization": f"Bearer {READ_TOKEN}"}).json()
+            assert size["items"] == 2
+        process.terminate()
+        assert process.wait(60) == 0
+    finally:
+        process.kill()
 
 
 def test_a_file_is_served_by_one_and_again_when_that_was_killed(small: Service, tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ from spanreel_collector.conversion.twins import Twin
 
 Place = tuple[int, int, int]
 """A segment in the file: the arrival of its batch's first span, offset and length."""
+End = tuple[bytes, str]
+"""The name of a loop's beginning or end, and the trace that has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +52,8 @@ class Part:
     names: tuple[bytes, ...]
     documents: tuple[Document, ...]
     rest: Any
-    heads: frozenset[bytes] = frozenset()
-    tails: frozenset[bytes] = frozenset()
+    heads: frozenset[End] = frozenset()
+    tails: frozenset[End] = frozenset()
     twins: tuple[Twin, ...] = ()
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from spanreel.session import Session
 from spanreel_collector.conversion.account import Tally
-from spanreel_collector.conversion.clusters import Cluster, Document, Part, Place
+from spanreel_collector.conversion.clusters import Cluster, Document, End, Part, Place
 from spanreel_collector.conversion.packing import Packed, pack
 from spanreel_collector.conversion.reading import Reading, said
 from spanreel_collector.conversion.spool import Spool
@@ -82,16 +82,15 @@ def convert_cluster(
     ``namespace`` tells their sessions from those of other sources.
     """
     assembly = Assembly(lambda place, error: tally.add([Fault(place, said(error))], {}), namespace)
-    heads, tails = set[bytes](), set[bytes]()
+    heads, tails = set[End](), set[End]()
     twins: list[Twin] = []
     for trace, places in _whole_traces(cluster):
         placed = reading.trace(trace, places, tally)
         if not cluster.alone:
             twins += read_twins(placed)
         for root in assembly.add(placed):
-            ends = read_ends(root)
-            heads.update(ends[0])
-            tails.update(ends[1])
+            for found, ends in zip((heads, tails), read_ends(root), strict=True):
+                found.update((name, trace) for name in ends)
     finished = list(assembly.finish())
     if tally.account is not None:
         for one in finished:

@@ -13,8 +13,10 @@ from spanreel_collector.conversion.account import Tally
 from spanreel_collector.conversion.packing import Packed
 from spanreel_collector.trace import Placed, Trace
 
-ROOM: Final = 8 * 1024 * 1024
-"""Bytes that are held of segments, and of those whose traces are held as objects, which take several times as much."""
+ROOM: Final = 24 * 1024 * 1024
+"""About so many bytes are held of segments, and as many of traces."""
+_SPAN: Final = 2_000
+"""What a span takes in memory beside what it says."""
 _PART: Final = 8
 """One that takes more than such a part of the room is not held: it would drive out all others."""
 
@@ -82,7 +84,7 @@ class Remembered:
         if found is None:
             said = Tally()
             found = _Read(make(name, segments, said), firsts, said)
-            self._traces.hold(key, found, sum(len(data) for _, data in segments))
+            self._traces.hold(key, found, sum(len(data) for _, data in segments) + _SPAN * len(found.trace))
         tally.merge(found.said)
         if found.firsts == firsts:
             return found.trace

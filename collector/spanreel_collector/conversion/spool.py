@@ -193,8 +193,8 @@ class Spool:
             self._index.execute("INSERT INTO document VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
             self._texts.write(document.text)
             self._written += len(document.text)
-        self._index.executemany("INSERT INTO head VALUES (?, ?)", ((name, number) for name in part.heads))
-        self._index.executemany("INSERT INTO tail VALUES (?, ?)", ((name, number) for name in part.tails))
+        self._index.executemany("INSERT INTO head VALUES (?, ?)", ((name, number) for name, _ in part.heads))
+        self._index.executemany("INSERT INTO tail VALUES (?, ?)", ((name, number) for name, _ in part.tails))
         self._index.executemany(
             "INSERT INTO twin VALUES (?, ?, ?, ?, ?, ?, ?)", (_row(one, number) for one in part.twins)
         )

@@ -176,15 +176,22 @@ class _Book:
             for trace in group:
                 self.one.join(min(group).encode(), trace.encode())
             self._merged = None
-        homes = sorted(home for trace, _ in cluster.traces for home in self.homes_of(trace))
-        found = {*map(beginning_name, part.heads), *map(end_name, part.tails)}
-        found.update(session_name(session.id) for session in sessions)
+        # Each name at the traces that have it, and at no others: with all names at all of them, those of a conversation
+        # would grow with its square.
+        self._name(((beginning_name(name), trace) for name, trace in part.heads))
+        self._name(((end_name(name), trace) for name, trace in part.tails))
+        self._name((session_name(one.id), run.trace_id) for one in sessions for run in one.runs)
         # Where only what was said names a call, too many are named alike.
-        found.update(call_name(twin.name) for twin in part.twins if twin.sure)
+        self._name((call_name(twin.name), twin.trace) for twin in part.twins if twin.sure)
+        homes = sorted(home for trace, _ in cluster.traces for home in self.homes_of(trace))
         for home in homes:
             self.together.join(homes[0], home)
-            self.names[home] |= found
         self.sessions.update({session.id: session for session in sessions})
+
+    def _name(self, names: Iterable[tuple[str, str]]) -> None:
+        for name, trace in names:
+            for home in self.homes_of(trace):
+                self.names[home].add(name)
 
     def homes_of(self, trace: str) -> set[bytes]:
         """The ids under which a trace came, and all that is one with it."""
