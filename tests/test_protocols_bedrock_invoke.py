@@ -327,8 +327,8 @@ def test_calls_of_tools_are_read_in_each_makers_form() -> None:
     assert answer.messages[0]["parts"][0].items() >= expected.items()
     assert answer.finish_reasons == ["tool_call"]
     assert said(b"".join(piece for _, piece in bedrock_invoke.split(answer))) == said([*map(framed, events)])
-    nova = {"output": {"message": {"role": "assistant", "content": [{"toolUse": {"toolUseId": "c", "name": "f"}}]}}}
-    nova["output"]["message"]["content"][0]["toolUse"]["input"] = {"a": 1}
+    used = {"toolUseId": "c", "name": "f", "input": {"a": 1}}
+    nova = {"output": {"message": {"role": "assistant", "content": [{"toolUse": used}]}}}
     answer = bedrock_invoke.read_response(json.dumps(nova).encode(), 200)
     assert answer.messages[0]["parts"] == [expected]
 
