@@ -199,6 +199,45 @@ def test_a_command_whose_recording_failed_too_may_fail(desk: Desk) -> None:
     failing("two?")
     """
     assert desk.command(program) == 0
+    wrapped = program.replace(
+        '    failing("two?")',
+        """
+    try:
+        failing("two?")
+    except ValueError as error:
+        raise RuntimeError("mine") from error
+    """,
+    )
+    assert desk.command(wrapped) == 0
+    crash = program.replace(
+        '    failing("two?")',
+        """
+    try:
+        failing("two?")
+    except ValueError:
+        pass
+    {}["nothing"]
+    """,
+    )
+    assert desk.command(crash) == 1
+    assert desk.report["reasons"] == ["the replayed code raised KeyError: 'nothing'"]
+
+
+def test_a_call_in_a_forked_process_is_told(desk: Desk) -> None:
+    program = """
+    answer("one?")
+    answer("two?")
+    if os.fork() == 0:
+        try:
+            pay(2)
+        finally:
+            os._exit(0)
+    os.wait()
+    """
+    assert desk.command(program) == 4
+    assert desk.report["reasons"] == [
+        "a call of a model or a tool from app.py:24 (<module>), in another process, would have gone past the replay"
+    ]
 
 
 def test_a_command_that_calls_nothing_is_not_intercepted(desk: Desk) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 
 from spanreel.errors import ReplayStop
@@ -23,6 +23,7 @@ _lock = threading.Lock()
 _active: tuple[Player, ...] = ()
 _previous: dict[int, Player | None] = {}
 _denied = False
+_tell_of_denial: Callable[[], None] | None = None
 
 
 def current_player() -> Player | None:
@@ -50,6 +51,8 @@ def current_player() -> Player | None:
             "start it with contextvars.copy_context().run"
         )
     if _denied:
+        if _tell_of_denial is not None:
+            _tell_of_denial()
         raise ReplayStop(f"this process was started by a replayed one ({REPLAY_GUARD}); nothing runs live in it")
     return carried
 
@@ -108,6 +111,12 @@ def read_guard() -> None:
     word, _, process = os.environ.get(REPLAY_GUARD, "").partition(":")
     # A process that replaces itself (exec) keeps its id, and is still the one that may replay.
     _denied = word == "deny" and process != str(os.getpid())
+
+
+def tell_of_denial(tell: Callable[[], None]) -> None:
+    """Have this called for every call that is denied to a child of a replayed process."""
+    global _tell_of_denial
+    _tell_of_denial = tell
 
 
 def denied() -> bool:

@@ -142,6 +142,12 @@ def is_forked() -> bool:
     return os.getpid() != _process
 
 
+def tell_of_call() -> None:
+    """Tell the process that replays of a call of a model or a tool in this one, its child, where none is answered."""
+    where = place_of(list(frames_of_call()))
+    children.tell(f"a call of a model or a tool from {where}, in another process,", playing.player_to_carry())
+
+
 def _is_between_processes(frame: FrameType) -> bool:
     return (frame.f_globals.get("__name__") or "").startswith(OWN_CHANNELS)
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from spanreel.errors import ReplayStop
+from spanreel.replay.guarding import gate
 from spanreel.replay.matching.events import Event, Happening, Subject, describe, without_secrets
 
 
@@ -82,6 +83,7 @@ class Ledger:
             ReplayStop: always where the replay is over, its run was stopped, or this is a forked process.
         """
         if os.getpid() != self._process:
+            gate.tell_of_call()
             raise ReplayStop(
                 "this process was forked from a replayed one; nothing is answered in it, and nothing runs live"
             )

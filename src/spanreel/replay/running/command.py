@@ -136,7 +136,8 @@ def _read_events(file: Path) -> list[Event]:
 
 def _complaints(session: Session, events: Sequence[Event], code: int) -> list[str]:
     """The command's own failing, where neither the replay nor the recording accounts for it."""
-    stopped = any(event.happening in (Happening.MISSED, Happening.REFUSED) for event in events)
+    told = (Happening.MISSED, Happening.REFUSED, Happening.RAISED)
+    stopped = any(event.happening in told for event in events)
     expected = any(run.status is Status.ERROR for run in session.roots())
     return [f"the command {_ended(code)}"] if code and not stopped and not expected else []
 
