@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 Form = Literal["text", "json"]
-LEVELS = ("debug", "info", "warning", "error")
 
 _QUIET = ("uvicorn", "uvicorn.error", "httpx", "httpcore", "opentelemetry", "psycopg", "asyncio", "grpc", "multipart")
 

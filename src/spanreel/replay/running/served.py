@@ -106,9 +106,8 @@ def _identity(url: str) -> str:
     parts = urlsplit(url)
     before, place, identity = parts.path.partition(_PLACE)
     if before or not place or not identity or "/" in identity or not parts.hostname:
-        shown = parse_qs(parts.query).get("session", ["ID"])[
-            0
-        ]  # on the page, whose address is what people have at hand
+        # The page's own address, which is what people have at hand, names the session in its query.
+        shown = parse_qs(parts.query).get("session", ["ID"])[0]
         service = f"{parts.scheme}://{parts.netloc}" if shown != "ID" else "http://127.0.0.1:4318"
         raise ReplayRefused(f"{url!r} is no session's address; they look like {service}{_PLACE}{shown}")
     if parts.username or parts.password:
