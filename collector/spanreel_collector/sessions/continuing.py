@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from spanreel.model import Answer, Fidelity, Message, Status
-from spanreel.records import ModelRecord
+from spanreel.records import ModelRecord, Record
 from spanreel_collector.sessions.requests import calls_before, told_of
 
 
@@ -48,6 +48,21 @@ def _is_one(part: dict[str, Any], told: dict[str, Any]) -> bool:
     """Whether a request's part repeats one that an answer tells, which may have no id of its call."""
     named = part if told.get("id") is not None or told.get("type") != "tool_call" else {**part, "id": None}
     return named == told
+
+
+def begins_anew(earlier: Record | None, later: Record | None) -> bool:
+    """Whether a call goes on from another that had answered, with new words of the user's: it is the next request."""
+    if not isinstance(earlier, ModelRecord) or not isinstance(later, ModelRecord) or earlier.status is not Status.OK:
+        return False
+    before, told = earlier.request.messages, later.request.messages
+    if not before or len(told) < len(before) + 2 or asks_for_tools(earlier) or told[: len(before)] != before:
+        return False
+    said = told[len(before) + 1 :]
+    return told[len(before)].get("role") == "assistant" and any(_is_the_users(message) for message in said)
+
+
+def _is_the_users(message: Message) -> bool:
+    return message.get("role") == "user" and any(part.get("type") == "text" for part in message["parts"])
 
 
 def is_part_of(left: Sequence[Message], whole: Sequence[Message]) -> bool:

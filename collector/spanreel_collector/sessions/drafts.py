@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from spanreel.model import SessionInfo
 from spanreel.records import ModelRecord, RunRecord, ToolRecord, TurnRecord
+from spanreel_collector.sessions.continuing import begins_anew
 from spanreel_collector.sessions.facts import merge_sessions
 from spanreel_collector.trace import Forest, Placed, Trace
 
@@ -66,22 +67,47 @@ def draft_runs(trace: Trace) -> list[Draft]:
         for placed in trace
         if isinstance(placed.record, RunRecord)
     }
-    loose: Draft | None = None
+    loose: dict[str | None, Draft] = {}
     for placed in trace:
         if placed.record is None or isinstance(placed.record, (TurnRecord, RunRecord)):
             continue
         holder = forest.holder(placed)
         if holder is None:
-            loose = loose or _loose_run(forest, placed)
-            draft = loose
+            root = _root_around(forest, placed)
+            draft = loose[root] if root in loose else loose.setdefault(root, _loose_run(forest, placed))
         else:
             if holder.id not in drafts:
                 drafts[holder.id] = Draft(holder.id, holder.span.trace_id, tool=holder)
             draft = drafts[holder.id]
         _put(draft, placed, forest)
-    roots = _hang(drafts, loose, forest)
+    roots = _hang(drafts, [request for draft in loose.values() for request in _requests(draft)], forest)
     _tell_sessions(roots, trace, forest)
     return sorted(roots, key=lambda root: root.started)
+
+
+def _root_around(forest: Forest, placed: Placed) -> str | None:
+    """The span that a trace began with around a call; a trace with several of these is of as many requests."""
+    top = forest.top(placed)
+    return top.id if top.record is None and top.parent is None else None
+
+
+def _requests(draft: Draft) -> list[Draft]:
+    """An implicit run cut where a model had answered and is told new words of the user's: each is a request."""
+    found, last = [draft], None
+    models, tools, draft.models, draft.tools = draft.models, draft.tools, [], []
+    homes: dict[str, Draft] = {}
+    for placed in models:
+        if opens_turn(placed):
+            if last is not None and begins_anew(last.record, placed.record):
+                found.append(replace(draft, id=f"{placed.id}-run", models=[], tools=[], children=[], run=None))
+            last = placed
+        found[-1].models.append(placed)
+        homes[placed.id] = found[-1]
+    for placed in tools:
+        before = (one for one in reversed(found) if one.models and one.models[0].started <= placed.started)
+        home = homes.get(draft.asked_in.get(placed.id, "")) or next(before, found[0])
+        home.tools.append(placed)
+    return found
 
 
 def _loose_run(forest: Forest, first: Placed) -> Draft:
@@ -102,9 +128,8 @@ def _put(draft: Draft, placed: Placed, forest: Forest) -> None:
             break
 
 
-def _hang(drafts: dict[str, Draft], loose: Draft | None, forest: Forest) -> list[Draft]:
+def _hang(drafts: dict[str, Draft], roots: list[Draft], forest: Forest) -> list[Draft]:
     """Put each run into the run (or the tool call of it) that it was made in; returns those that stand alone."""
-    roots = [loose] if loose is not None else []
     homes = {tool.id: draft for draft in (*drafts.values(), *roots) for tool in draft.tools}
     for draft in drafts.values():
         anchor = draft.tool or draft.run
