@@ -124,7 +124,9 @@ def _gave_null(draft: Draft) -> bool:
     record, placed = draft.record, draft.run
     if record is None or placed is None or record.result is not None or "result" in record.fidelity:
         return False
-    return names.RUN_RESULT in placed.span.attributes
+    # Of a run that comes from a document, the document says how its result is known.
+    from_document = placed.span.attributes.get(names.ORIGIN) in ("imported", "recorded")
+    return names.RUN_RESULT in placed.span.attributes and not from_document
 
 
 def _agent_of_calls(models: list[Placed]) -> Agent:
