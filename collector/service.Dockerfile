@@ -21,7 +21,8 @@ ENV PATH=/opt/spanreel/bin:$PATH PYTHONUNBUFFERED=1 \
 USER 10002
 VOLUME /data
 EXPOSE 4317 4318
+# Who has it speak TLS may have it ask for certificates too, of which there is none here: then it is to listen.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=30s \
-    CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:4318/readyz', timeout=2)"]
+    CMD ["python", "-c", "import os, socket, urllib.request as r; os.environ.get('SPANREEL_SERVE_TLS_CERTIFICATE') and socket.create_connection(('127.0.0.1', 4318), 2) or r.urlopen('http://127.0.0.1:4318/readyz', timeout=2)"]
 ENTRYPOINT ["spanreel"]
 CMD ["serve"]

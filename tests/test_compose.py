@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -142,13 +143,14 @@ def image_list(service: str, instruction: str) -> list[str]:
     return words
 
 
-def healthy(service: str, ports: Mapping[int, int]) -> bool:
+def healthy(service: str, ports: Mapping[int, int], **variables: str) -> bool:
     """Whether its own check says so, with these ports in the place of its own."""
     words = image_list(service, "HEALTHCHECK")
     if words[0] == "python":
         words[0] = sys.executable
     command = [re.sub("|".join(map(str, ports)), lambda port: str(ports[int(port[0])]), word) for word in words]
-    return subprocess.run(command, capture_output=True, timeout=30, check=False).returncode == 0
+    surroundings = {"PATH": os.environ["PATH"], **variables}
+    return subprocess.run(command, env=surroundings, capture_output=True, timeout=30, check=False).returncode == 0
 
 
 @contextmanager
@@ -207,6 +209,15 @@ def test_what_the_containers_run_takes_spans_by_way_of_each_other_and_says_that_
     lines = (tmp_path / "service" / "log").read_text().splitlines()
     assert any("serving" in line for line in lines)
     assert all(json.loads(line)["message"] for line in lines if line.startswith("{"))
+
+
+@pytest.mark.slow
+def test_an_image_that_speaks_tls_is_healthy_once_it_listens() -> None:
+    tls = {"SPANREEL_SERVE_TLS_CERTIFICATE": "/tls/server.pem"}
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        ports = {4318: listening.getsockname()[1]}
+        assert healthy("spanreel", ports, **tls)
+    assert not healthy("spanreel", ports, **tls)
 
 
 @pytest.mark.slow
