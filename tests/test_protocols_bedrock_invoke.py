@@ -6,6 +6,7 @@ import base64
 import json
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,9 @@ from botocore.config import Config
 import spanreel
 from exchange_cases import pieces_of
 from spanreel import testing
-from spanreel.model import Operation, Usage
+from spanreel.model import Answer, Operation, Usage
 from spanreel.protocols import anthropic, bedrock_invoke, is_exchange, recognise
+from spanreel.protocols.bedrock_invoke import embeddings
 from spanreel.protocols.frames import read_frames, write_frame
 from spanreel.protocols.residue import same
 from spanreel_collector import convert_files
@@ -115,7 +117,10 @@ CALLS: dict[str, tuple[dict[str, Any], dict[str, Any], list[dict[str, Any]]]] = 
             "prompt": {"text": "Count.", "tokens": [{"textRange": {"start": 0, "end": 3}, "topTokens": None}]},
             "completions": [{"data": {"text": WORDS, "tokens": []}, "finishReason": {"reason": "endoftext"}}],
         },
-        [],
+        [
+            {"completions": [{"data": {"text": "one two", "tokens": [1]}, "finishReason": None}]},
+            {"completions": [{"data": {"text": " three"}, "finishReason": {"reason": "endoftext"}}]},
+        ],
     ),
     "ai21.jamba": (
         {"messages": [{"role": "user", "content": "Count."}], "n": 1, "max_tokens": 9},
@@ -218,7 +223,7 @@ CALLS: dict[str, tuple[dict[str, Any], dict[str, Any], list[dict[str, Any]]]] = 
     ),
 }
 COUNTED = ("amazon.titan-text", "meta.llama3", "ai21.jamba", "amazon.nova", "openai.gpt-oss", "arn")
-STREAMED = [name for name in CALLS if CALLS[name][2]]
+STREAMED = list(CALLS)
 
 
 def framed(fields: dict[str, Any], **padding: str) -> bytes:
@@ -287,11 +292,14 @@ def test_a_stream_is_split_as_it_was_joined(name: str, size: int) -> None:
 @pytest.mark.parametrize("name", STREAMED)
 def test_a_stream_cut_off_or_with_frames_of_another_kind_is_kept(name: str) -> None:
     frames = stream_of(name)
-    others = [write_frame((), b""), write_frame(HEADERS, b"{}"), write_frame(HEADERS, b'{"bytes":"?"}'), b"no frame"]
+    others = [
+        write_frame((), b""),
+        *(write_frame(HEADERS, one) for one in (b"{}", b'{"bytes":"?"}', b'{"bytes":"MQ=="}')),
+    ]
     failure = write_frame(
         ((":exception-type", "throttlingException"), (":message-type", "exception")), b'{"message":"m"}'
     )
-    for body in (b"".join(frames)[:-20], frames[0], *(frames[0] + other for other in others), frames[0] + failure):
+    for body in (b"".join(frames)[:-20], frames[0], *(frames[0] + other for other in [*others, b"no frame", failure])):
         answer = bedrock_invoke.join([(1.0, body)])
         again = bedrock_invoke.split(answer)
         assert b"".join(piece for _, piece in again) == body
@@ -354,6 +362,24 @@ def test_embeddings_are_read_and_written(asked: dict[str, Any], answered: dict[s
     assert answer.messages == ()
     assert same(json.loads(bedrock_invoke.write_response(answer)), answered)
     assert is_exchange(Operation.EMBEDDINGS, body, bedrock_invoke)
+
+
+def test_vectors_that_were_made_for_anybody_are_written_and_what_is_no_text_is_refused() -> None:
+    made = Answer(provider_fields={"data": [{"object": "embedding", "embedding": [0.5], "index": 0}]})
+    request = bedrock_invoke.read_request(b'{"inputText": "a"}', Operation.EMBEDDINGS)
+    answer = bedrock_invoke.as_asked(request, made)
+    assert json.loads(bedrock_invoke.write_response(answer)) == {"embedding": [0.5]}
+    assert bedrock_invoke.split(answer) == [(0.0, b'{"embedding":[0.5]}')]
+    assert embeddings.join([(0.0, b'{"embedding":'), (1.0, b"[0.5]}")]).provider_fields == {"embedding": [0.5]}
+    with pytest.raises(ValueError, match="texts"):
+        bedrock_invoke.read_request(b'{"texts": [1]}', Operation.EMBEDDINGS)
+
+
+def test_a_prompt_to_a_model_of_unknown_make_is_answered_as_openai_would() -> None:
+    request = replace(bedrock_invoke.read_request(b'{"prompt": "a"}', Operation.CHAT), model="arn:imported")
+    answer = anthropic.read_response(json.dumps(CALLS[list(CALLS)[-2]][1]).encode(), 200)
+    body = json.loads(bedrock_invoke.write_response(bedrock_invoke.as_asked(request, answer)))
+    assert body["choices"][0]["text"] == WORDS
 
 
 def test_a_failure_is_written_as_it_was_read() -> None:

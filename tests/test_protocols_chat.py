@@ -738,6 +738,13 @@ def test_thoughts_in_content_are_reasoning(thought: Any) -> None:
     assert json.loads(openai_chat.write_request(request)) == body
 
 
+@pytest.mark.parametrize("thought", [[], [{"type": "reference"}], [{"type": "text", "text": "a", "own": 1}], 1, None])
+def test_thoughts_that_are_no_text_are_kept_as_they_came(thought: Any) -> None:
+    entry = {"type": "thinking", "thinking": thought}
+    assert read_message({"role": "assistant", "content": [entry]})["parts"] == [entry]
+    assert join(delta(content=[entry])).messages[0]["parts"] == [entry]
+
+
 def test_lists_of_content_in_pieces_are_put_together_and_stand_in_no_chunk() -> None:
     def thinks(text: str) -> dict[str, Any]:
         return {"type": "thinking", "thinking": [{"type": "text", "text": text}]}

@@ -123,6 +123,34 @@ def test_a_stream_cut_off_is_not_complete() -> None:
         assert not answer.complete or answer.finish_reasons == ["length", "stop"]
 
 
+def test_a_failure_is_written_as_it_was_read() -> None:
+    body = b'{"error":{"message":"no","type":"invalid_request_error","param":null,"code":null}}'
+    answer = completions.read_response(body, 400)
+    assert answer.error is not None
+    assert completions.write_response(answer) == body
+    assert completions.split(answer) == [(0.0, body)]
+    with pytest.raises(ValueError, match="no event"):
+        completions.join([])
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [
+        [1],
+        [{"text": None, "index": 0}],
+        [{"text": "a", "index": -1, "logprobs": {"tokens": 1, "text_offset": None}}],
+        "x",
+    ],
+)
+def test_odd_choices_are_kept(choices: Any) -> None:
+    body = {"id": "c", "object": "text_completion", "created": 1, "model": "m", "choices": choices}
+    answer = completions.read_response(json.dumps(body).encode(), 200)
+    assert same(json.loads(completions.write_response(answer)), body)
+    stream = f"data: {json.dumps(body, separators=(',', ':'))}\n\ndata: no JSON\n\n".encode()
+    answer = completions.join([(1.0, stream)])
+    assert b"".join(piece for _, piece in completions.split(answer)) == stream
+
+
 def test_what_has_been_put_in_since_is_written() -> None:
     answer = completions.join(pieces_of(STREAM))
     answer.messages[0]["parts"][0]["content"] = "changed since"

@@ -215,6 +215,18 @@ def _chat(provider: testing.ScriptedProvider, *, stream: bool) -> None:
     list(got)
 
 
+def _completions(provider: testing.ScriptedProvider, *, stream: bool) -> None:
+    note: Any = {"metadata": {"note": sentinel("metadata"), "api_key": key("metadatakey")}}
+    got: Any = _openai(provider).completions.create(
+        model="m",
+        prompt=f"{sentinel('question')} {key('questionkey')} password={sentinel('instructionkey')}",
+        stream=stream,
+        user=sentinel("user"),
+        extra_body=note,
+    )
+    list(got)
+
+
 def _responses(provider: testing.ScriptedProvider, *, stream: bool) -> None:
     note: Any = {"note": sentinel("metadata"), "api_key": key("metadatakey")}
     got: Any = _openai(provider).responses.create(
@@ -252,6 +264,7 @@ def _anthropic(provider: testing.ScriptedProvider, *, stream: bool) -> None:
 
 PROTOCOLS: dict[str, Callable[..., None]] = {
     "openai_chat": _chat,
+    "openai_completions": _completions,
     "openai_responses": _responses,
     "openai_embeddings": _embeddings,
     "anthropic": _anthropic,
