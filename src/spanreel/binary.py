@@ -16,7 +16,29 @@ from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
 from spanreel import json_text
-from spanreel.glance import Glance, pattern_of
+from spanreel.binary_signs import (
+    ALWAYS,
+    BARE,
+    BASE64,
+    BASE64_STARTS,
+    BASE64_TYPES,
+    BYTES_REPR,
+    DATA_URL,
+    ENCODED,
+    ESCAPES,
+    FORMATS,
+    GLANCES,
+    HEX,
+    HEX_STARTS,
+    MEDIA_URLS,
+    PAYLOADS,
+    SHORTEST,
+    STANDARD,
+    TEXT_TYPES,
+    TEXTUAL,
+    TYPE_NAMES,
+)
+from spanreel.glance import Glance
 from spanreel.media_types import UNKNOWN, media_type
 from spanreel.memory import Memory, note_passed
 
@@ -25,8 +47,6 @@ Keep = Callable[[str, bytes], None]
 
 STAND_IN: Final = re.compile(r"\[binary [\w.+-]+/[\w.+-]+ \d+ bytes sha256:[0-9a-f]{64}\]")
 
-SHORTEST: Final = 64
-"""Characters of base64 that nothing around them says is media, but whose beginning does."""
 LEAST_BYTES: Final = 64
 """Numbers in a list that is taken for bytes."""
 KNOWN_BYTES: Final = 8 * 1024 * 1024
@@ -148,10 +168,10 @@ def _mapping(value: Mapping[Any, Any], keep: Keep | None) -> Any:
 
 def _payload(key: Any, item: Any, siblings: Mapping[Any, Any]) -> bytes | None:
     """The content where key and siblings say that this is binary: base64 text, or a list of bytes."""
-    if not isinstance(key, str) or key.replace("_", "").lower() not in _PAYLOADS:
+    if not isinstance(key, str) or key.replace("_", "").lower() not in PAYLOADS:
         return None
     if isinstance(item, str):
-        sure = key in _ALWAYS or siblings.get("type") in _BASE64_TYPES
+        sure = key in ALWAYS or siblings.get("type") in BASE64_TYPES
         if not sure and not (_says_media(key, siblings) or (key == "bytes" and len(item) >= SHORTEST)):
             return None
         return _decode(item)
@@ -162,13 +182,13 @@ def _payload(key: Any, item: Any, siblings: Mapping[Any, Any]) -> bytes | None:
 
 def _says_media(key: str, siblings: Mapping[Any, Any]) -> bool:
     """Whether a media type or a format of media stands beside the key. Text of a text type is taken for text."""
-    if siblings.get("type") in _TEXT_TYPES:
+    if siblings.get("type") in TEXT_TYPES:
         return False
-    kind = next((siblings[name] for name in _TYPE_NAMES if isinstance(siblings.get(name), str)), "").lower()
+    kind = next((siblings[name] for name in TYPE_NAMES if isinstance(siblings.get(name), str)), "").lower()
     if "/" in kind and not kind.startswith("[binary "):
-        return key in _ENCODED or not kind.startswith(_TEXTUAL)
+        return key in ENCODED or not kind.startswith(TEXTUAL)
     spoken = key == "data" and ("transcript" in siblings or "expires_at" in siblings)  # OpenAI's audio in answers
-    return spoken or str(siblings.get("format")).lower() in _FORMATS
+    return spoken or str(siblings.get("format")).lower() in FORMATS
 
 
 def _string(text: str, keep: Keep | None) -> str:
@@ -182,18 +202,18 @@ def _string(text: str, keep: Keep | None) -> str:
             return text if replaced is decoded else json_text.encode(replaced)
     if text.startswith("data:"):
         return _data_url(text, keep)
-    if len(text) >= SHORTEST and text.startswith(_BASE64_STARTS):
+    if len(text) >= SHORTEST and text.startswith(BASE64_STARTS):
         content = _decode(text)
         if content is not None and media_type(content) != UNKNOWN:
             return _replace(content, keep)
-    if len(text) >= SHORTEST and text[:8].lower().startswith(_HEX_STARTS) and _HEX.fullmatch(text):
+    if len(text) >= SHORTEST and text[:8].lower().startswith(HEX_STARTS) and HEX.fullmatch(text):
         return _replace(bytes.fromhex(text), keep)
     replaced = text
     if "base64," in text:
-        replaced = _DATA_URL.sub(lambda found: found[1] + _replace(_decoded(found[2]), keep), replaced)
-    replaced = _BARE.sub(lambda found: _bare(found[0], keep), replaced)
+        replaced = DATA_URL.sub(lambda found: found[1] + _replace(_decoded(found[2]), keep), replaced)
+    replaced = BARE.sub(lambda found: _bare(found[0], keep), replaced)
     if "\\x" in text:
-        replaced = _BYTES_REPR.sub(lambda found: _repr(found[0], keep), replaced)
+        replaced = BYTES_REPR.sub(lambda found: _repr(found[0], keep), replaced)
     return text if replaced == text else replaced
 
 
@@ -207,8 +227,8 @@ def _data_url(text: str, keep: Keep | None) -> str:
         if content is not None:
             return f"{head},{_replace(content, keep)}"
         # Words after it, or a payload that was cut.
-        return _DATA_URL.sub(lambda found: found[1] + _replace(_decoded(found[2]), keep), text)
-    if head.startswith(_MEDIA_URLS):
+        return DATA_URL.sub(lambda found: found[1] + _replace(_decoded(found[2]), keep), text)
+    if head.startswith(MEDIA_URLS):
         return f"{head},{_replace(unquote_to_bytes(payload), keep)}"
     return text
 
@@ -221,7 +241,7 @@ def _bare(text: str, keep: Keep | None) -> str:
 
 def _repr(text: str, keep: Keep | None) -> str:
     """A ``repr`` of bytes that are no text."""
-    if text.count("\\x") < _ESCAPES:
+    if text.count("\\x") < ESCAPES:
         return text
     return _replace(text[2:-1].encode("latin-1", "replace").decode("unicode_escape").encode("latin-1", "replace"), keep)
 
@@ -229,10 +249,10 @@ def _repr(text: str, keep: Keep | None) -> str:
 def _decode(text: str) -> bytes | None:
     """What base64 text stands for, URL-safe, wrapped or unpadded too; None where it is none."""
     plain = "".join(text.split()) if len(text) != len(text.strip()) or "\n" in text or " " in text else text
-    if not plain or not _BASE64.fullmatch(plain):
+    if not plain or not BASE64.fullmatch(plain):
         return None
     try:
-        return base64.b64decode(plain.rstrip("=").translate(_STANDARD) + "=" * (-len(plain.rstrip("=")) % 4))
+        return base64.b64decode(plain.rstrip("=").translate(STANDARD) + "=" * (-len(plain.rstrip("=")) % 4))
     except (binascii.Error, ValueError):
         return None
 
@@ -267,85 +287,4 @@ def _replace(content: bytes, keep: Keep | None) -> str:
     return found
 
 
-_BASE64_STARTS: Final = (
-    *("iVBORw0KGgo", "/9j/", "R0lGODdh", "R0lGODlh", "UklGR", "JVBERi0", "UEsDB", "H4sI", "T2dnUw", "SUQz"),
-    *("//u", "//v", "//P", "ZkxhQ", "GkXfo", "SUkqA", "TU0AK", "AAAA"),
-)
-_BARE: Final = re.compile(
-    rf"(?<![A-Za-z0-9+/_=-])(?:{'|'.join(start for start in _BASE64_STARTS if start[0] != '/' or start == '/9j/')})"
-    rf"[A-Za-z0-9+/_-]{{{SHORTEST},}}={{0,2}}"
-)
-_HEX_STARTS: Final = ("89504e47", "ffd8ff", "47494638", "52494646", "25504446", "504b0304")
-_HEX: Final = re.compile(r"(?:[0-9a-fA-F]{2})+")
-_BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
-_STANDARD: Final = str.maketrans("-_", "+/")
-_DATA_URL: Final = re.compile(r"(data:[^,\s\"'<>]{0,255}?;base64,)([A-Za-z0-9+/_-]+={0,2})")
-_BYTES_REPR: Final = re.compile(r"b'(?:[^'\\]|\\.)*'|b\"(?:[^\"\\]|\\.)*\"")
-_ESCAPES: Final = 8
-_MEDIA_URLS: Final = ("data:image/", "data:audio/", "data:video/", "data:application/pdf", "data:application/octet")
-_TYPE_NAMES: Final = ("mime_type", "mimeType", "mimetype", "media_type", "mediaType", "content_type", "contentType")
-_TEXTUAL: Final = ("text/", "application/json", "application/xml")
-_ENCODED: Final = ("data", "blob", "base64", "file_data", "fileData")
-"""Keys under which even text stands in base64."""
-_FORMATS: Final = frozenset(
-    {
-        *("png", "jpeg", "jpg", "gif", "webp", "bmp", "tiff", "heic", "svg", "mp3", "wav", "flac", "opus", "ogg"),
-        *("aac", "m4a", "pcm", "pcm16", "pcm_16000", "mp4", "mov", "mkv", "webm", "avi", "mpeg", "pdf", "docx", "xlsx"),
-    }
-)
-_BASE64_TYPES: Final = ("blob", "base64", "image_generation_call", "Buffer")
-_TEXT_TYPES: Final = ("text", "input_text", "output_text", "reasoning", "thinking", "redacted_thinking")
-_ALWAYS: Final = (
-    "$bytes",
-    "$base64",
-    "b64_json",
-    "bytesBase64Encoded",
-    "imageBytes",
-    "videoBytes",
-    "image_bytes",
-    "audio_bytes",
-)
-_PAYLOADS: Final = frozenset(
-    {
-        *(
-            "$bytes",
-            "$base64",
-            "b64json",
-            "bytesbase64encoded",
-            "imagebytes",
-            "videobytes",
-            "audiobytes",
-            "bytes",
-            "data",
-        ),
-        *(
-            "content",
-            "blob",
-            "base64",
-            "filedata",
-            "imagedata",
-            "audiodata",
-            "image",
-            "audio",
-            "file",
-            "result",
-            "body",
-        ),
-        *("partialimageb64",),
-    }
-)
-"""Keys under which binary content stands, in lower case without underscores."""
-_FRAGMENTS: Final = (
-    *("base64", "$bytes", "blob", "b64", "ytes", "mime", "edia", "ormat", "ontentType", "ontent_type", "Buffer"),
-    *("image_generation_call", 'transcript"', "expires_at", "data:", "\\x", '"0"'),
-    *(start for start in _BASE64_STARTS if start not in {"//u", "//v", "//P", "AAAA"}),
-    *("//uQ", "//vQ", "//PQ", "AAAAI", "AAAAG", "AAAAH"),
-    *("137,80,78,71", "137, 80, 78, 71", "255,216,255", "255, 216, 255", "37,80,68,70", "37, 80, 68, 70"),
-    *("82,73,70,70", "82, 73, 70, 70"),
-    *_HEX_STARTS,
-    *(start.upper() for start in _HEX_STARTS),
-)
-"""One of these stands in every text that holds something binary."""
-GLANCES: Final = tuple(map(pattern_of, _FRAGMENTS))
-"""Patterns one of which matches wherever there may be something binary."""
 _glance: Final = Glance(GLANCES)
