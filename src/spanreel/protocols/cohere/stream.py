@@ -29,6 +29,7 @@ class Joined:
         self._top: dict[str, Json] = {}
         self._message: dict[str, Json] | None = None
         self._positions: dict[tuple[str, Json], int] = {}
+        self._tokens: list[Json] = []
         self.ended = False
 
     def add(self, event: Mapping[str, Json]) -> list[Spot]:
@@ -62,10 +63,11 @@ class Joined:
 
     def body(self) -> dict[str, Json]:
         """The answer."""
+        top = {**self._top, "logprobs": list(self._tokens)} if self._tokens else dict(self._top)
         if self._message is None:
-            return dict(self._top)
+            return top
         message = {key: value for key, value in self._message.items() if value or key not in _EMPTY}
-        return {**self._top, "message": settle(message)}
+        return {**top, "message": settle(message)}
 
     def _open(self) -> dict[str, Json]:
         if self._message is None:
@@ -90,6 +92,9 @@ class Joined:
             return []
         spots = _text_spots(given, ("delta", "message", field), ("message", field, position))
         _merge(entries[position], given)
+        if "logprobs" in event:  # of the tokens, which are the text once more
+            spots.append((("logprobs",), ("logprobs", len(self._tokens))))
+            self._tokens.append(event["logprobs"])
         return spots
 
 

@@ -17,6 +17,7 @@ from spanreel.protocols.weaving import Spot, Woven, amounts_to, record, restore
 
 _TEXTS: Final = ("content", "thinking")
 _LISTS: Final = ("tool_calls", "images")
+_TOKENS: Final = "logprobs"
 
 
 class Joined:
@@ -33,12 +34,12 @@ class Joined:
 
     def add(self, line: Mapping[str, Json]) -> list[Spot]:
         """Take in one line; where the pieces stand that it brought."""
-        self._top.update({key: value for key, value in line.items() if key != "message"})
+        self._top.update({key: value for key, value in line.items() if key not in ("message", _TOKENS)})
+        spots = self._add_tokens(line[_TOKENS]) if _TOKENS in line else []
         given = line.get("message")
         if not isinstance(given, dict):
-            return []
+            return spots
         message = self._message = self._message if self._message is not None else {}
-        spots: list[Spot] = []
         for key, value in given.items():
             at = ("message", key)
             if key in _TEXTS and isinstance(value, str):
@@ -51,6 +52,16 @@ class Joined:
             else:
                 message[key] = value
         return spots
+
+    def _add_tokens(self, tokens: Json) -> list[Spot]:
+        """Add the log probabilities of a line's tokens, which are its words once more."""
+        known = self._top.get(_TOKENS)
+        if not isinstance(tokens, list):
+            self._top[_TOKENS] = tokens if known is None else known
+            return []
+        before = known if isinstance(known, list) else []
+        self._top[_TOKENS] = [*before, *tokens]
+        return [((_TOKENS, number), (_TOKENS, len(before) + number)) for number in range(len(tokens))]
 
     def body(self) -> dict[str, Json]:
         """The answer."""
