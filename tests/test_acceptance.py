@@ -355,7 +355,8 @@ def test_10_a_tool_in_a_pool_of_processes_is_denied(kind: Kind, tmp_path: Path) 
     report = play(session, kind, replace(scene, before=work))
     assert not ledger.exists()
     assert "process" in said[0]
-    assert report.verdict is Verdict.PASS  # the agent itself has swallowed it
+    assert report.verdict is Verdict.NOT_INTERCEPTED  # although the agent itself has swallowed it
+    assert "in another process, would have gone past the replay" in report.reasons[0]
 
 
 def pay_in_child(ledger: str) -> str:

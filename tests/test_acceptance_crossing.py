@@ -223,6 +223,7 @@ hand_written, openai_agents, langgraph, pydantic_ai = map(entry, [kind.__name__ 
 
 
 @case(20)
+@pytest.mark.filterwarnings("ignore:Support for class-based")  # LangGraph silences it itself, in one thread at a time
 def test_20_a_batch_keeps_its_sessions_apart(
     kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -617,6 +617,19 @@ def test_a_model_call_that_is_not_whole_is_not_served(more: dict[str, Any], said
     assert live.report().verdict is Verdict.INCONCLUSIVE
 
 
+def test_what_was_masked_is_not_compared_and_that_is_said() -> None:
+    book = Book()
+    run = book.run()
+    book.model(run, [text("user", "write to [redacted]")], text("assistant", "hello"), fidelity={"input": "redacted"})
+    book.tool(run, "send", {"to": "[redacted]"}, 1, fidelity={"arguments": "redacted"})
+    live = Live(book.session())
+    root = live.run()
+    live.ask(root, [text("user", "write to [redacted]")])
+    live.call(root, "send", {"to": "[redacted]"})
+    live.end(root)
+    assert (live.report().verdict, live.report().uncompared) == (Verdict.PASS, {"what was masked": 2})
+
+
 def test_instructions_that_were_cut_are_not_compared_and_that_is_said() -> None:
     book = Book()
     said = [text("system", "be br"), text("user", "hi")]

@@ -101,7 +101,11 @@ def _configure_changes(group: argparse._ArgumentGroup) -> None:
         help="answer from the recording up to this turn; 0 is the first",
     )
     add(
-        "--edit", metavar="CALL=VALUE", action="append", default=[], help="another answer of a recorded call, by its id"
+        "--edit",
+        metavar="CALL=VALUE",
+        action="append",
+        default=[],
+        help="another answer of a recorded call, by its id (see show --full)",
     )
     add("--pace", action="store_true", help="let recorded streams take the time that they took")
     add(

@@ -23,7 +23,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         help="a file of sessions, or of traces, as `convert` reads them; or the URL of a session in a service",
     )
     parser.add_argument("--width", type=int, default=0, help="columns to fit into (default: the terminal's)")
-    parser.add_argument("--full", action="store_true", help="messages, arguments and results whole")
+    parser.add_argument("--full", action="store_true", help="messages, arguments and results whole; ids of calls")
     parser.add_argument("--forecast", action="store_true", help="what an offline replay would do, call by call")
 
 

@@ -94,6 +94,7 @@ def _model_call(session: Session, call: ModelCall, look: Look, depth: int) -> It
         "streamed" if call.streamed else "",
         "cut off" if not call.complete else "",
         f"{failed + 1} attempts" if failed > 0 else "",
+        _id(call, look),
     ]
     title = f"{call.operation} {call.model or call.response_model or ''}".rstrip()
     yield _fit(title, _facts(*facts, *_state(call.status), _marks(call.fidelity)), look, depth)
@@ -104,7 +105,7 @@ def _model_call(session: Session, call: ModelCall, look: Look, depth: int) -> It
 def _tool_call(session: Session, call: ToolCall, look: Look, depth: int) -> Iterator[str]:
     kind = f"{call.kind} " if call.kind != "function" else "tool "
     facts = [_length(call.started_at, call.ended_at), _seen(call)]
-    facts += [f"to {call.target}" if call.target else "", "side effect" if call.side_effect else ""]
+    facts += [f"to {call.target}" if call.target else "", "side effect" if call.side_effect else "", _id(call, look)]
     yield _fit(f"{kind}{call.name}", _facts(*facts, *_state(call.status), _marks(call.fidelity)), look, depth)
     if call.arguments is not None:
         yield _fit("", f"asked  {_short(call.arguments)}", look, depth + 1)
@@ -118,6 +119,11 @@ def _tool_call(session: Session, call: ToolCall, look: Look, depth: int) -> Iter
     ):
         yield _fit("", f"gave   {_short(call.result)}", look, depth + 1)
     yield from _error(call.error, look, depth + 1)
+
+
+def _id(call: ModelCall | ToolCall, look: Look) -> str:
+    """What a replay's ``--edit`` names a call by."""
+    return f"id {call.id}" if look.full else ""
 
 
 def _seen(call: ToolCall) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from spanreel.detectors.finding import MASK
 from spanreel.digest import blur
@@ -19,6 +19,9 @@ from spanreel.replay.matching.mcp_requests import is_required
 from spanreel.replay.matching.recording import Scope
 from spanreel.replay.matching.slots import Slot, ToolSlot, precedes
 from spanreel.snapshot import snapshot
+
+MASKED: Final = "what was masked"
+"""The name of what redaction has left no trace of: any value there is equal to the recorded one."""
 
 
 class Tier(StrEnum):
@@ -207,7 +210,8 @@ def _take_tool(scope: Scope, slot: ToolSlot, tier: Tier, live: LiveTool, *, ambi
     skipped = tuple(
         one for one in before if not (one.spent or one.covered) and precedes(one, slot) and is_required(one)
     )
-    return Match(slot, tier, ambiguous, skipped)
+    masked = call.fidelity.get("arguments") is Fidelity.REDACTED and MASK in text(canonical_arguments(call.arguments))
+    return Match(slot, tier, ambiguous, skipped, (MASKED,) if masked else ())
 
 
 def _missed_tool(scope: Scope, candidates: Sequence[ToolSlot], arguments: Json, live: LiveTool) -> Miss:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from spanreel.detectors.finding import MASK
-from spanreel.model import Json, Request, Status
+from spanreel.model import Fidelity, Json, Request, Status
 from spanreel.replay.changing.changes import Volatile
 from spanreel.replay.changing.volatile import settled
 from spanreel.replay.comparing.canonical import NOTHING, Difference, first_difference, text
@@ -18,7 +18,7 @@ from spanreel.replay.comparing.leniencies import leniencies
 from spanreel.replay.comparing.placeholders import blur_json
 from spanreel.replay.comparing.sharing import shared_fields
 from spanreel.replay.comparing.value_map import ValueMap
-from spanreel.replay.matching.matching import Match, Miss, Reason, Tier
+from spanreel.replay.matching.matching import MASKED, Match, Miss, Reason, Tier
 from spanreel.replay.matching.recording import Scope
 from spanreel.replay.matching.slots import LOST, ModelSlot, precedes
 
@@ -76,6 +76,8 @@ def _take_model(
         return Miss(Reason.NO_RESULT, slot)
     if last and slot.answer_lost and slot.call.status is not Status.CANCELLED:
         return Miss(Reason.LOSSY, slot)
+    if slot.call.fidelity.get("input") is Fidelity.REDACTED and MASK in text(asked):
+        uncompared = (*uncompared, MASKED)
     lenient = leniencies(slot.identity, asked) if _is_shared(slot, live) else ()
     return Match(slot, Tier.EXACT, ambiguous, uncompared=uncompared, attempt=attempt, lenient=lenient)
 

@@ -145,7 +145,7 @@ def _no_such_call(named: str, slots: Sequence[Slot]) -> str:
     """What to write in the place of an id that no call has; a tool's name is none, but tells which calls are meant."""
     meant = [slot for slot in slots if isinstance(slot, ToolSlot) and slot.call.name == named]
     if not meant:
-        return f"no call {named!r} was recorded, whose answer could be edited; see spanreel show"
+        return f"no call {named!r} was recorded, whose answer could be edited; spanreel show --full gives the ids"
     ids = ", ".join(f"{slot.call.id} is {name_of(slot)}" for slot in meant[:SHOWN])
     return f"{named!r} is the name of a tool, and calls are edited by their ids: {ids}"
 
