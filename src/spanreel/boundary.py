@@ -257,9 +257,11 @@ class Boundary:
             failures.add(capture.request.body, failure)
 
     def _open_turn(self, run: RunScope, tracer: Tracer, player: Player | None) -> Turn:
+        closed: list[Turn] = []
         with run.lock:
-            closed = [turn for turn in run.turns if turn.open_models == 0]
-            run.turns = [turn for turn in run.turns if turn.open_models]
+            if run.turns:
+                closed = [turn for turn in run.turns if turn.open_models == 0]
+                run.turns = [turn for turn in run.turns if turn.open_models]
             index, run.turn_count = run.turn_count, run.turn_count + 1
         for turn in closed:
             turn.span.end(turn.last_end or None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from spanreel import wire
 from spanreel.exchange import HttpRequest, ModelProtocol, Piece
@@ -47,6 +47,8 @@ class ExchangeCapture:
     or the garbage collector would look at a pair a piece. ``body`` is the decoded body where the client read it, at
     ``body_at`` of that clock.
     """
+
+    reads: ClassVar[bool] = False
 
     protocol: ModelProtocol
     operation: Operation

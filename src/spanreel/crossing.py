@@ -142,15 +142,21 @@ class Crossing:
         except IndexError:
             return False
 
+    def _end_kept(self, result: Any, error: Error | None, status: model.Status) -> None:
+        try:
+            self.kept.end(result, error, status)
+        except Exception:
+            with quietly("keep what a call returned"):
+                raise
+
     def _close(self, result: Any, error: Error | None, status: model.Status) -> None:
         end_time, span = time.time_ns(), self.span
         if span.is_recording():
-            with Attached(self.context):
-                try:
-                    self.kept.end(result, error, status)
-                except Exception:
-                    with quietly("keep what a call returned"):
-                        raise
+            if self.kept.reads:
+                with Attached(self.context):
+                    self._end_kept(result, error, status)
+            else:
+                self._end_kept(result, error, status)
             if error is not None:
                 with quietly("set a span's status"):
                     span.set_attribute(conventions.ERROR_TYPE, error.type)

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from spanreel.capture import RecordCapture
 from spanreel.failures import parts_of
@@ -23,7 +23,12 @@ from spanreel.snapshot import snapshot
 
 
 class Kept(Protocol):
-    """What a crossing keeps; a model call's is the exchange itself."""
+    """What a crossing keeps; a model call's is the exchange itself.
+
+    Where it ``reads`` what the program made, whose code may run by that, it is ended inside the crossing.
+    """
+
+    reads: ClassVar[bool]
 
     def end(self, result: Any, error: Error | None, status: Status) -> None:
         """The call has ended."""
@@ -60,6 +65,8 @@ class DrawsKept:
 @dataclass(eq=False, slots=True)
 class RunKept:
     """What a run keeps. ``content`` is whether any content is kept; ``draws`` are, where they are asked for."""
+
+    reads: ClassVar[bool] = True
 
     live: LiveRun
     content: bool
@@ -142,6 +149,8 @@ class RunKept:
 @dataclass(eq=False, slots=True)
 class ToolKept:
     """A tool call's record. An exception that the framework swallowed leaves both an error and a result."""
+
+    reads: ClassVar[bool] = True
 
     record: ToolRecord
     content: bool
