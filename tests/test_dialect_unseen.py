@@ -482,6 +482,34 @@ def test_litellms_streams_tell_calls_in_names_of_old_alone_and_go_on_in_the_next
     assert (tool_call.call_id, tool_call.arguments, tool_call.result) == ("t1", {}, "25")
 
 
+def test_a_tool_that_haystacks_invoker_failed_at_is_a_failed_one() -> None:
+    call = {"tool_name": "look", "arguments": {"city": "Rome"}, "id": "t1"}
+    asked = {"messages": [{"role": "assistant", "content": [{"tool_call": call}]}]}
+    told_of = {"openinference.span.kind": "CHAIN", "input.value": json.dumps(asked)}
+    failed: dict[str, Any] = {"status": {"code": 2, "message": "no such city"}}
+    spans = [span(1, "Agent.run", {"openinference.span.kind": "AGENT"}, seconds=9)]
+    one = session(*spans, span(2, "ToolInvoker.run", told_of, 1, **failed), scope=OI + "haystack")
+    found = only_tool(one)
+    assert (found.name, found.arguments, found.status) == ("look", {"city": "Rome"}, Status.ERROR)
+
+
+def test_adks_older_spans_of_calls_last_until_their_tools_have_run() -> None:
+    counts = {names.USAGE_INPUT_TOKENS: 50, names.USAGE_OUTPUT_TOKENS: 12}
+    bare = {"gen_ai.system": "gcp.vertex.agent", "gcp.vertex.agent.llm_request": "{}", **counts}
+    told_of = {**bare, names.REQUEST_MODEL: "gemini-2.0-flash", names.RESPONSE_FINISH_REASONS: ["stop"]}
+    used = {names.OPERATION: "execute_tool", names.TOOL_NAME: "look", "gcp.vertex.agent.tool_call_args": "{}"}
+    spans = [
+        span(1, "invocation", {}, seconds=60),
+        span(2, "agent_run [clerk]", {}, 1, seconds=50),
+        span(3, "call_llm", told_of, 2, seconds=5),
+        span(4, "execute_tool look", used, 3),
+        span(9, "call_llm", told_of, 2),
+    ]
+    one = session(*spans, scope="gcp.vertex.agent")
+    assert [call.id for call in only_run(one).model_calls()] == [f"{number:016x}" for number in (3, 9)]
+    assert [call.name for call in only_run(one).tool_calls()] == ["look"]
+
+
 def test_dspys_modules_around_a_call_are_no_calls() -> None:
     module = {"mlflow.spanType": json.dumps("LLM"), "signature": json.dumps("question -> answer")}
     inner = {"mlflow.spanType": json.dumps("CHAT_MODEL"), "mlflow.spanOutputs": json.dumps(["Ho"])}

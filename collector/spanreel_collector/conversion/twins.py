@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
+from spanreel.model import Status
 from spanreel.records import ModelRecord
 from spanreel_collector import json_text
 from spanreel_collector.repair.views import failed_alike, response_id, said
@@ -30,12 +31,12 @@ class Twin:
 
 def read_twins(trace: Trace) -> Iterator[Twin]:
     """The names of a trace's model calls, attempts that failed among them."""
-    for placed in (one for call in trace for one in (*call.earlier, call)):
+    for placed in _with_attempts(trace):
         record = placed.record
         if not isinstance(record, ModelRecord) or placed.span.end <= 0:
             continue
         service = placed.span.origin.resource.get("service.name")
-        if failed_alike(record, record):
+        if record.status is Status.ERROR and failed_alike(record, record):
             yield _twin(placed, [service, said(record.request.messages)], sure=False)
         if record.answer is None:
             continue
@@ -47,6 +48,13 @@ def read_twins(trace: Trace) -> Iterator[Twin]:
         if usage is not None and usage.input_tokens and usage.output_tokens and not (identity and answered):
             # A client tells no content, the framework around it no id: the counts are what both have.
             yield _twin(placed, [service, usage.input_tokens, usage.output_tokens], sure=False)
+
+
+def _with_attempts(trace: Trace) -> Iterator[Placed]:
+    for placed in trace:
+        if placed.earlier:
+            yield from placed.earlier
+        yield placed
 
 
 def _twin(placed: Placed, named: list[object], *, sure: bool) -> Twin:

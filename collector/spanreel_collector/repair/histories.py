@@ -68,6 +68,8 @@ def mend_cut(trace: Trace) -> Trace:
 
     Only inside an agent's loop: after an answer that asks for tools nothing comes but what these gave.
     """
+    if not [placed for placed in trace if isinstance(placed.record, ModelRecord) and placed.record.fidelity]:
+        return trace
     if not any(_is_cut(placed) for placed in trace):
         return trace
     forest = Forest(trace)
@@ -88,7 +90,7 @@ def mend_cut(trace: Trace) -> Trace:
 
 def recover_asked(trace: Trace) -> Trace:
     """An answer that ended for tools to be called and tells of none asked for those that ran before the next call."""
-    if not any(_asked_untold(placed) for placed in trace):
+    if not any(_asked_untold(placed) for placed in trace if isinstance(placed.record, ModelRecord)):
         return trace
     forest = Forest(trace)
     tools = _tools_by_holder(trace, forest)
@@ -141,7 +143,8 @@ def _asked_untold(placed: Placed) -> bool:
     record = placed.record
     if not isinstance(record, ModelRecord) or record.call_id is not None or record.answer is None:
         return False
-    return not asks_for_tools(record) and any("tool" in str(reason) for reason in record.answer.finish_reasons)
+    reasons = record.answer.finish_reasons
+    return bool(reasons) and any("tool" in str(reason) for reason in reasons) and not asks_for_tools(record)
 
 
 def _with_asked(record: Record | None, ran: list[Placed]) -> Record | None:

@@ -13,6 +13,9 @@ from spanreel_collector.sessions.continuing import chained, goes_on_from
 from spanreel_collector.sessions.requests import calls_of
 from spanreel_collector.trace import Forest, Placed, Trace
 
+_ENDS_WITH_ITS_TOOLS = "call_llm"
+"""What ADK before 2.0 calls a model call's span, which lasts until the tools have run that it asked for."""
+
 
 def recover_rounds(trace: Trace) -> Trace:
     """A run without model calls whose output tells of its rounds with a model gets a call for each of these.
@@ -147,6 +150,8 @@ def _went_on(model: Placed, tool: Placed) -> bool:
     """Whether a model call went on by itself after the tool inside it had run."""
     record = model.record
     if not isinstance(record, ModelRecord) or record.call_id is not None or record.error is not None:
+        return False
+    if model.span.name == _ENDS_WITH_ITS_TOOLS:
         return False
     answer = record.answer
     parts = [part for message in (answer.messages if answer else ()) for part in message.get("parts") or ()]

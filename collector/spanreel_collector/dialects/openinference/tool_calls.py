@@ -57,10 +57,18 @@ def read_invoker(span: RawSpan) -> ToolRecord | None:
         return None
     asked = [part for part in _parts(span, "input.value") if part["type"] == "tool_call"]
     told = [part for part in _parts(span, "output.value") if part["type"] == "tool_call_response"]
-    if len(asked) != 1 or len(told) != 1 or not asked[0]["name"]:
+    error = values.failure(span, ErrorCategory.TOOL)
+    if len(asked) != 1 or not asked[0]["name"] or len(told) != (0 if error else 1):
         return None
-    (call,), (answer,) = asked, told
-    return ToolRecord(call["name"], arguments=call["arguments"], result=answer["response"], call_id=call["id"])
+    (call,), result = asked, None if error else told[0]["response"]
+    return ToolRecord(
+        call["name"],
+        arguments=call["arguments"],
+        result=result,
+        call_id=call["id"],
+        status=values.status_of(error),
+        error=error,
+    )
 
 
 def _parts(span: RawSpan, key: str) -> list[dict[str, Json]]:
