@@ -8,11 +8,11 @@ from __future__ import annotations
 import asyncio
 import importlib
 import inspect
-import time
 from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
+from spanreel.clients.pacing import paced_async
 from spanreel.exchange import BodyKind, ClientPoint, HttpAnswer, HttpRequest, Piece
 
 _READER_LIMIT: Final = 2**16
@@ -116,14 +116,9 @@ def rewrite(arguments: Mapping[str, Any], request: HttpRequest) -> Mapping[str, 
 
 
 async def _feed_paced(reader: Any, answer: HttpAnswer) -> None:
-    started = time.monotonic()
     try:
-        for due, piece in answer.pieces:
-            if (wait := started + due / 1000 - time.monotonic()) > 0 and due:
-                await asyncio.sleep(wait)
+        async for piece in paced_async(answer):
             reader.feed_data(piece)
-        if answer.broken_off is not None:
-            await answer.broken_off.wait()
     except BaseException as error:  # noqa: BLE001 - raised where the body is read
         reader.set_exception(error)
     else:

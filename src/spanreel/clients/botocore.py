@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import importlib
 import io
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
+from spanreel.clients.pacing import paced
 from spanreel.exchange import BodyKind, ClientPoint, HttpAnswer, HttpRequest, Piece
 
 
@@ -47,7 +47,7 @@ def decode(_headers: Mapping[str, str], pieces: Sequence[Piece]) -> list[Piece]:
 def build(arguments: Mapping[str, Any], answer: HttpAnswer) -> Any:
     """The response that the session would have returned, with no connection behind it."""
     awsrequest = importlib.import_module("botocore.awsrequest")
-    return awsrequest.AWSResponse(arguments["request"].url, answer.status, dict(answer.headers), Raw(_paced(answer)))
+    return awsrequest.AWSResponse(arguments["request"].url, answer.status, dict(answer.headers), Raw(paced(answer)))
 
 
 def settle(arguments: Mapping[str, Any], response: Any) -> None:
@@ -130,16 +130,6 @@ class _Stream:
     def close(self) -> None:
         """Close the connection's stream."""
         self._raw.close()
-
-
-def _paced(answer: HttpAnswer) -> Iterator[bytes]:
-    started = time.monotonic()
-    for due, piece in answer.pieces:
-        if (wait := started + due / 1000 - time.monotonic()) > 0 and due:
-            time.sleep(wait)
-        yield piece
-    if answer.broken_off is not None:
-        answer.broken_off.give_up()
 
 
 BOTOCORE = (

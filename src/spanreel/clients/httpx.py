@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib
-import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from operator import attrgetter
 from typing import Any
 
+from spanreel.clients.pacing import paced, paced_async
 from spanreel.exchange import BodyKind, ClientPoint, HttpAnswer, HttpRequest, Piece
 
 
@@ -71,7 +70,7 @@ def build(library: str, is_async: bool, arguments: Mapping[str, Any], answer: Ht
     httpx = importlib.import_module(library)
     content: Any = answer.body
     if arguments.get("stream"):
-        content = _paced_async(answer) if is_async else _paced(answer)
+        content = paced_async(answer) if is_async else paced(answer)
     response = httpx.Response(answer.status, headers=answer.headers, content=content, request=arguments["request"])
     response.elapsed = timedelta(0)
     return response
@@ -96,26 +95,6 @@ def rewrite(library: str, arguments: Mapping[str, Any], request: HttpRequest) ->
     headers = [pair for pair in own.headers.raw if pair[0].lower() not in (b"content-length", b"host")]
     made = httpx.Request(own.method, str(request.url), headers=headers, content=request.body, extensions=own.extensions)
     return {**arguments, "request": made}
-
-
-def _paced(answer: HttpAnswer) -> Iterator[bytes]:
-    started = time.monotonic()
-    for due, piece in answer.pieces:
-        if (wait := started + due / 1000 - time.monotonic()) > 0 and due:
-            time.sleep(wait)
-        yield piece
-    if answer.broken_off is not None:
-        answer.broken_off.give_up()
-
-
-async def _paced_async(answer: HttpAnswer) -> AsyncIterator[bytes]:
-    started = time.monotonic()
-    for due, piece in answer.pieces:
-        if (wait := started + due / 1000 - time.monotonic()) > 0 and due:
-            await asyncio.sleep(wait)
-        yield piece
-    if answer.broken_off is not None:
-        await answer.broken_off.wait()
 
 
 def _client(library: str, owner: str, is_async: bool) -> ClientPoint:

@@ -5,17 +5,16 @@ Its names are private to dspy; those who use litellm through dspy meet models ov
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import importlib
-import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from http.client import responses as REASONS  # noqa: N812 -- a constant, which the standard library writes small
 from operator import attrgetter
 from typing import Any
 from urllib.parse import urlsplit
 
+from spanreel.clients.pacing import paced, paced_async
 from spanreel.exchange import BodyKind, ClientPoint, HttpAnswer, HttpRequest, Piece
 
 _ROOT = "dspy._vendor.lm15.transports"
@@ -67,7 +66,7 @@ def build(is_async: bool, arguments: Mapping[str, Any], answer: HttpAnswer) -> A
         reason=REASONS.get(answer.status, ""),
         headers=list(answer.headers.items()),
         http_version="HTTP/1.1",
-        chunks=_paced_async(answer) if is_async else _paced(answer),
+        chunks=paced_async(answer) if is_async else paced(answer),
         release=_release_async if is_async else _release,
     )
 
@@ -94,26 +93,6 @@ def _release(_body_consumed: bool) -> None:
 
 async def _release_async(_body_consumed: bool) -> None:
     """There is no connection."""
-
-
-def _paced(answer: HttpAnswer) -> Iterator[bytes]:
-    started = time.monotonic()
-    for due, piece in answer.pieces:
-        if (wait := started + due / 1000 - time.monotonic()) > 0 and due:
-            time.sleep(wait)
-        yield piece
-    if answer.broken_off is not None:
-        answer.broken_off.give_up()
-
-
-async def _paced_async(answer: HttpAnswer) -> AsyncIterator[bytes]:
-    started = time.monotonic()
-    for due, piece in answer.pieces:
-        if (wait := started + due / 1000 - time.monotonic()) > 0 and due:
-            await asyncio.sleep(wait)
-        yield piece
-    if answer.broken_off is not None:
-        await answer.broken_off.wait()
 
 
 def _client(target: str, *, is_async: bool) -> ClientPoint:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import io
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from http.client import responses as REASONS  # noqa: N812 -- a constant, which the standard library writes small
@@ -12,6 +11,7 @@ from operator import attrgetter
 from typing import Any
 from urllib.parse import urlsplit
 
+from spanreel.clients.pacing import paced
 from spanreel.exchange import BodyKind, ClientPoint, HttpAnswer, HttpRequest, Piece
 
 
@@ -108,7 +108,7 @@ class Raw(io.RawIOBase):
     def __init__(self, answer: HttpAnswer) -> None:
         super().__init__()
         self.status, self.headers = answer.status, dict(answer.headers)
-        self._pieces = _paced(answer)
+        self._pieces = paced(answer)
         self._rest = b""
 
     def readable(self) -> bool:
@@ -142,16 +142,6 @@ class Raw(io.RawIOBase):
         cut = len(piece) if most is None else most
         self._rest = piece[cut:]
         return piece[:cut]
-
-
-def _paced(answer: HttpAnswer) -> Iterator[bytes]:
-    started = time.monotonic()
-    for due, piece in answer.pieces:
-        if (wait := started + due / 1000 - time.monotonic()) > 0 and due:
-            time.sleep(wait)
-        yield piece
-    if answer.broken_off is not None:
-        answer.broken_off.give_up()
 
 
 REQUESTS = (
