@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from otlp_lines import GENAI, agent, asks, called, chat, said, session, span, span_id, told, tool
+from spanreel import conventions as names
 
 
 def test_a_run_inside_a_tool_call_hangs_there_though_no_agent_is_around_the_call() -> None:
@@ -27,6 +28,17 @@ LOOK = asks(called("look", {"city": "Rome"}, "t1"))
 
 def handler(number: int) -> dict[str, Any]:
     return span(number, "handle_request", {}, seconds=8)
+
+
+def test_an_id_of_an_answer_is_none_of_a_conversation() -> None:
+    names_of = {names.CONVERSATION_ID: "chatcmpl-1"}
+    one = session(
+        agent(1, "clerk", seconds=9),
+        chat(2, [HI], LOOK, 1, also={names.RESPONSE_ID: "chatcmpl-1"}),
+        chat(3, [HI, LOOK, told("t1", "25")], HO, 1, also={names.RESPONSE_ID: "chatcmpl-2", **names_of}),
+        scope=GENAI,
+    )
+    assert one.key.kind == "trace"
 
 
 def test_new_words_of_the_users_after_an_answer_are_the_next_request_of_a_trace() -> None:

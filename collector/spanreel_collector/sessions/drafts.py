@@ -154,8 +154,17 @@ def _tell_sessions(roots: list[Draft], trace: Trace, forest: Forest) -> None:
         inside = [placed.session for draft in root.all() for placed in draft.own()]
         around = [placed.session for placed in _above(root, forest)]
         root.session = merge_sessions([*inside, *around])
-        if root.session.id is None and len(known) == 1:
+        if root.session.id is not None and _is_response(root):
+            root.session = replace(root.session, id=None)
+        elif root.session.id is None and len(known) == 1:
             root.session = merge_sessions([root.session, SessionInfo(id=next(iter(known)))])
+
+
+def _is_response(root: Draft) -> bool:
+    """Whether what is called the session's id is that of an answer in it, which the next call goes on from."""
+    records = (placed.record for draft in root.all() for placed in draft.models)
+    answers = (record.answer for record in records if isinstance(record, ModelRecord))
+    return any(answer is not None and answer.response_id == root.session.id for answer in answers)
 
 
 def _above(root: Draft, forest: Forest) -> Iterator[Placed]:
