@@ -766,6 +766,20 @@ def test_lists_of_content_in_pieces_are_put_together_and_stand_in_no_chunk() -> 
     assert [part["content"] for part in begun.messages[0]["parts"]] == ["one two", "?"]
 
 
+def test_texts_in_what_is_a_providers_own_are_put_together_and_stand_in_no_chunk() -> None:
+    def says(text: str) -> dict[str, Any]:
+        return delta(
+            thinking_blocks=[{"type": "thinking", "thinking": text}],
+            provider_specific_fields={"inner": {"reasoning": text, "number": 5}},
+        )
+
+    answer = join(says("the key"), says(" is"), says(" this"), delta(thinking_blocks=[{"signature": "S"}]))
+    assert answer.messages[0]["provider_fields"]["thinking_blocks"] == [
+        {"type": "thinking", "thinking": "the key is this", "signature": "S"}
+    ]
+    assert "key" not in json.dumps(answer.chunks)
+
+
 def test_what_a_chunk_repeats_of_all_before_it_is_recorded_by_its_length() -> None:
     """As Perplexity streams, each chunk with the message so far beside its delta."""
     chunks = []

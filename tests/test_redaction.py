@@ -278,6 +278,20 @@ def test_json_nested_too_deep_to_examine_does_not_leave() -> None:
     assert redacted.attributes == {"a": "[redacted]", "b": "[" * 5000 + '"password=[redacted]"' + "]" * 5000}
 
 
+def test_tokens_with_their_probabilities_do_not_spell_what_was_redacted() -> None:
+    secret = "sk-" + "proj-QwErTyUiOpAsDfGhJkLz"
+    pieces = ["it ", "is ", *(secret[start : start + 4] for start in range(0, len(secret), 4)), " now"]
+    tokens = [
+        {"token": piece, "logprob": -1.0, "bytes": [1], "top_logprobs": [{"token": piece, "logprob": -1.0}]}
+        for piece in pieces
+    ]
+    redacted = redact_attributes({"a": json.dumps({"logprobs": {"content": tokens}})}).attributes
+    told = json.loads(str(redacted["a"]))["logprobs"]["content"]
+    assert [told[0], told[1], told[-1]] == [tokens[0], tokens[1], tokens[-1]]
+    assert told[2:-1] == [{"token": "[redacted]", "logprob": -1.0}] * (len(tokens) - 3)
+    assert redact_attributes(redacted).attributes == redacted
+
+
 def test_every_credential_name_is_found_by_the_search_that_goes_before() -> None:
     fragments = [fragment for detector in DETECTORS for fragment in detector.fragments]
     names = [*WORDS, *LAST_WORDS, *("_".join(pair) for pair in PHRASES), "pass"]

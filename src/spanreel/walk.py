@@ -325,7 +325,7 @@ def _sequence(value: Sequence[Any], walk: Walk, places: Places, name: str) -> An
     if places:
         redacted = [_item(item, walk, step(places, str(number)), name) for number, item in enumerate(value)]
     else:
-        redacted = [examine(item, walk) for item in value]
+        redacted = [examine(item, walk) for item in _without_told_tokens(value, walk)]
     for place in range(1, len(redacted)):  # a command line: --api-key VALUE
         flag = value[place - 1]
         if isinstance(flag, str) and flag.startswith(_FLAG) and isinstance(redacted[place], str) and "=" not in flag:
@@ -338,6 +338,29 @@ def _sequence(value: Sequence[Any], walk: Walk, places: Places, name: str) -> An
         return value
     left = [item for item in redacted if item is not GONE]
     return tuple(left) if isinstance(value, tuple) else left
+
+
+def _without_told_tokens(value: Sequence[Any], walk: Walk) -> Sequence[Any]:
+    """Log probabilities of tokens, which are a text in pieces: without what is found in the whole of it."""
+    first = value[0] if len(value) > 1 else None
+    if type(first) is not dict or not isinstance(first.get("token"), str) or "logprob" not in first:
+        return value
+    tokens = [item["token"] if isinstance(item, dict) and isinstance(item.get("token"), str) else " " for item in value]
+    whole = "".join(tokens)
+    clean = examine_text(whole, walk)
+    if clean == whole:
+        return value
+    # From the first letter that is another to the last, as far from the end.
+    begun = next((place for place, (old, new) in enumerate(zip(whole, clean, strict=False)) if old != new), len(clean))
+    ended = next(
+        (place for place, (old, new) in enumerate(zip(whole[::-1], clean[::-1], strict=False)) if old != new), 0
+    )
+    kept, end = list(value), 0
+    for number, token in enumerate(tokens):
+        start, end = end, end + len(token)
+        if end > begun and start < len(whole) - ended and isinstance(value[number], dict):
+            kept[number] = {"token": MASK, "logprob": value[number].get("logprob")}
+    return kept
 
 
 def _item(item: Any, walk: Walk, places: Places, name: str) -> Any:

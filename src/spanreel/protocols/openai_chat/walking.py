@@ -23,6 +23,7 @@ _OBJECTS = {"function_call": ("arguments",), "audio": ("data", "transcript")}
 LISTS: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
     "tool_calls": (("function", "arguments"), ("custom", "input")),
     "reasoning_details": (("text",), ("summary",), ("data",)),
+    "thinking_blocks": (("thinking",), ("signature",), ("data",)),  # LiteLLM's, of Anthropic's
 }
 
 TEXT: Final[Place] = ("text",)
@@ -139,8 +140,15 @@ def _walk_delta(delta: Mapping[str, Json], index: int, positions: Positions, lea
                 _walk_paths(entry, (*place, positions.find(index, key, entry)), LISTS[key], leaf) for entry in value
             ]
         else:
-            walked[key] = leaf(place, value)
+            walked[key] = _walk_inside(value, place, leaf)
     return walked
+
+
+def _walk_inside(value: Json, place: Place, leaf: Leaf) -> Json:
+    """What a provider has of its own: the texts in its objects come in pieces, too."""
+    if not _is_open(value):
+        return leaf(place, value)
+    return {key: _walk_inside(inner, (*place, key), leaf) for key, inner in value.items()}
 
 
 def _walk_entry(entry: Json, choice: int, positions: Positions, leaf: Leaf) -> Json:
