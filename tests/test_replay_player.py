@@ -24,6 +24,7 @@ from spanreel.replay.comparing.placeholders import Placeholders
 from spanreel.replay.judging.report import to_json, to_text
 from spanreel.replay.judging.verdict import Verdict
 from spanreel.replay.playing.player import SessionPlayer
+from spanreel.snapshot import snapshot
 
 
 def weather() -> Book:
@@ -628,6 +629,20 @@ def test_what_was_masked_is_not_compared_and_that_is_said() -> None:
     live.call(root, "send", {"to": "[redacted]"})
     live.end(root)
     assert (live.report().verdict, live.report().uncompared) == (Verdict.PASS, {"what was masked": 2})
+
+
+def test_an_object_in_arguments_that_says_nothing_of_itself_is_not_compared_and_that_is_said() -> None:
+    class Basket:
+        """Without a text of its own."""
+
+    book = Book()
+    run = book.run()
+    book.tool(run, "pack", {"into": [snapshot(Basket()).value]}, 1)
+    live = Live(book.session())
+    root = live.run()
+    live.call(root, "pack", {"into": [Basket()]})
+    live.end(root)
+    assert (live.report().verdict, live.report().uncompared) == (Verdict.PASS, {"what an object holds": 1})
 
 
 def test_instructions_that_were_cut_are_not_compared_and_that_is_said() -> None:

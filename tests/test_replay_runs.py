@@ -344,6 +344,19 @@ def test_where_a_recording_does_not_tell_runs_apart_their_calls_are_the_parents(
     assert live.report().verdict is Verdict.PASS
 
 
+def test_root_runs_that_start_in_another_order_are_told_apart_by_what_they_are_asked() -> None:
+    book = Book()
+    for question in ("x", "y", "z"):
+        run = book.run(entrypoint={"callable": "app:answer", "arguments": {"question": question}})
+        book.tool(run, "a", {"of": question}, question)
+    live = Live(book.session())
+    for question in ("z", "x", "y"):
+        root = live.run(arguments={"question": question})
+        assert live.call(root, "a", {"of": question}) == question
+        live.end(root)
+    assert live.report().verdict is Verdict.PASS
+
+
 # -- outcomes --------------------------------------------------------------------------------------------------------
 
 

@@ -163,7 +163,8 @@ def test_every_line_fits_the_width_unless_all_is_asked_for() -> None:
     assert max(map(len, show_session(one, Look(width=60)).splitlines())) == 60
     whole = show_session(one, Look(width=60, full=True))
     assert "y" * 300 in whole
-    assert all(f", id {call.id}" in whole for call in (*one.runs[0].model_calls(), *one.runs[0].tool_calls()))
+    assert all(f", id {call.id}" in whole for call in one.runs[0].model_calls())
+    assert all(f", id {call.id}" in whole for call in one.runs[0].tool_calls())
 
 
 def test_what_a_model_said_cannot_steer_the_terminal() -> None:

@@ -1,6 +1,7 @@
-"""Which recorded run a live run plays: root runs by order and agent, the others by the tool call they are inside of.
+"""Which recorded run a live run plays: root runs by what they are asked, others by the tool call they are inside of.
 
-Runs side by side are told apart by what they were asked. Not thread-safe: the player holds the lock.
+Where that tells nothing, their order and their agents do; runs inside others that are side by side are told apart by
+what they are asked too. Not thread-safe: the player holds the lock.
 """
 
 from __future__ import annotations
@@ -54,10 +55,11 @@ class Casting:
     def cast(self, run: LiveRun, asked: Json = None) -> Role | None:
         """The role of a run that starts; None where the recording has none for it.
 
-        ``asked`` are the canonical arguments of a run that starts beside others, where its number says nothing.
+        ``asked`` are the canonical arguments of a root run, or of one that starts beside others, where its number says
+        nothing.
         """
         parent = self._roles.get(run.parent) if run.parent is not None else None
-        recorded = self._choose_root(run) if parent is None else self._choose_inner(run, parent, asked)
+        recorded = self._choose_root(run, asked) if parent is None else self._choose_inner(run, parent, asked)
         if recorded is not None:
             root = parent.root if parent is not None else run.id
             role = Role(self.recording.scopes[recorded.id], root, recorded)
@@ -109,8 +111,11 @@ class Casting:
         left = [f"{one.path} of agent {one.agent.name!r}" for one in place if one.id not in self._taken]
         return f"left in the recording: {', '.join(left)}" if left else "the recording has no further run there"
 
-    def _choose_root(self, run: LiveRun) -> Run | None:
-        return _pick(self._left(self.recording.roots), run)
+    def _choose_root(self, run: LiveRun, asked: Json) -> Run | None:
+        left = self._left(self.recording.roots)
+        # Requests that a program serves at once start in any order.
+        alike = [one for one in left if one.agent.name == run.agent.name and _was_asked(one, asked)]
+        return _pick(alike or left, run)
 
     def _choose_inner(self, run: LiveRun, parent: Role, asked: Json) -> Run | None:
         left = self._left(self.recording.children(parent.scope))

@@ -27,9 +27,9 @@ from spanreel.snapshot import snapshot
 def begin_run(play: Play, run: LiveRun, request: RunRequest) -> Mapping[str, Json] | None:
     """Find the recorded run that a run is; a root run gets its recorded arguments."""
     play.check(run)
-    apart = run.parent is not None and play.is_apart(run.parent)
+    counts = run.parent is None or play.is_apart(run.parent)
     play.lanes[run.id] = current_lane()
-    role = play.casting.cast(run, play.as_recorded(_arguments(request)) if apart else None)
+    role = play.casting.cast(run, play.as_recorded(_arguments(request)) if counts else None)
     if role is None:
         hint = play.casting.expected(run)
         play.miss(run, Event(Happening.MISSED, Subject.RUN, run.path, run.agent.name, detail=hint))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Final
 
 from spanreel.binary import STAND_IN
-from spanreel.model import Status, ToolKind
+from spanreel.model import Json, Status, ToolKind
 from spanreel.player import Live, LiveRun
 from spanreel.point import BrokenOff, RecordedError, ToolRequest, ToolResult
 from spanreel.replay.changing.tool_policies import Choice, History, Static, choose, normalised
@@ -34,6 +36,11 @@ RUNNING = (ToolKind.AGENT, ToolKind.HANDOFF)
 
 FROM_HISTORY = Choice(History(), named=False)
 
+OPAQUE: Final = "what an object holds"
+"""The name of arguments of which only the kind is known, so that another object is equal to the recorded one."""
+_NAMELESS: Final = re.compile(r"<[\w.<>]+ object>")
+"""What a snapshot has of an object without a text of its own."""
+
 
 def answer_tool(play: Play, others: Sequence[Session], run: LiveRun | None, request: ToolRequest) -> Answer | None:
     """What answers a tool call, by its policy; None lets agents and handoffs run, and meet theirs inside.
@@ -56,12 +63,23 @@ def answer_tool(play: Play, others: Sequence[Session], run: LiveRun | None, requ
             partial(match_tool, role.scope, replace(live, arguments=one, known=known))
             for one, known in play.with_known(placed)
         )
+        if isinstance(found, Match) and _is_opaque(given):
+            found = replace(found, uncompared=(*found.uncompared, OPAQUE))
         if runs:
             _let_through(play, run, role, request, found)
             return None
         event = Event(Happening.SERVED, Subject.TOOL, role.path, request.name)
         asked = Asked(request, given, choice, _writes(play, request), found, event)
         return _answer(play, others, run, role, asked)
+
+
+def _is_opaque(value: Json) -> bool:
+    """Whether an object without a text of its own is in canonical arguments."""
+    if isinstance(value, dict):
+        return any(map(_is_opaque, value.values()))
+    if isinstance(value, list):
+        return any(map(_is_opaque, value))
+    return isinstance(value, str) and _NAMELESS.fullmatch(value) is not None
 
 
 def answer_mcp_request(play: Play, run: LiveRun | None, request: ToolRequest) -> Answer:
