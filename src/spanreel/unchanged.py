@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from opentelemetry.util.types import AttributeValue
 
-from spanreel import binary
+from spanreel import binary_signs
 from spanreel.bounds import size_of
 from spanreel.glance import Glance
 from spanreel.json_text import Listed, Parted
@@ -169,7 +169,7 @@ def _glance_of(policy: Policy) -> Glance | None:
     """Sees all that a policy redacts, and all that is binary; None where the policy has to look at every text."""
     if policy.asks and (policy.thorough or not policy.search.glances):
         return None
-    return Glance((*policy.search.glances, *binary.GLANCES, _ESCAPES))
+    return Glance((*policy.search.glances, *binary_signs.GLANCES, _ESCAPES))
 
 
 def _is_clean_word(text: str, policy: Policy, *, thorough: bool) -> bool:
