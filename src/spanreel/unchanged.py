@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from opentelemetry.util.types import AttributeValue
 
-from spanreel import binary_signs
+from spanreel import binary, binary_signs
 from spanreel.bounds import size_of
 from spanreel.glance import Glance
 from spanreel.json_text import Listed, Parted
