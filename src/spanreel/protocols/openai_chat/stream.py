@@ -87,7 +87,7 @@ def _record(items: Sequence[Item], joined: Joined, body: Mapping[str, Json]) -> 
     for item in items:
         if isinstance(item, Repeats):
             chunks.repeats(item)
-            positions.find_text(choice, "".join(map(str, item.columns.get(_CONTENT, ()))))
+            positions.find_text(choice, any(item.columns.get(_CONTENT, ())))
             continue
         event, chunk = item
         if chunk is None:

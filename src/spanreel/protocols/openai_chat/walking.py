@@ -30,6 +30,8 @@ TEXT: Final[Place] = ("text",)
 THOUGHT: Final[Place] = ("thinking", 0, "text")
 """Where the texts of entries of content stand."""
 
+_NO_CONTENT: Final[tuple[int, Place | None, bool]] = (0, None, False)
+
 # Names and kinds: said again, they are not put together.
 _KINDS = ("id", "type", "format", "name")
 
@@ -66,19 +68,22 @@ class Positions:
 
     def find_text(self, choice: int, text: Json) -> Place:
         """Where a piece of content that stands in no list belongs: in the content, or in the last text of its list."""
-        place: Place = (choice, "message", "content")
-        count, last, listed = self._content.get(choice, (0, None, False))
-        if text and last != TEXT and (listed or not count):
+        count, last, listed = self._content.get(choice, _NO_CONTENT)
+        if not listed:
+            if text and not count:
+                self._content[choice] = 1, TEXT, False
+            return (choice, "message", "content")
+        if text and last != TEXT:
             count += 1
-            self._content[choice] = count, TEXT, listed
-        return (*place, max(0, count - 1), *TEXT) if listed else place
+            self._content[choice] = count, TEXT, True
+        return (choice, "message", "content", max(0, count - 1), *TEXT)
 
     def find_entry(self, choice: int, entry: Json) -> tuple[int, Place | None]:
         """The position of an entry of a list of content, and where in it its text stands, if it brings nothing else.
 
         Texts that follow each other are one, as in an answer that was not streamed; thoughts likewise.
         """
-        count, last, _ = self._content.get(choice, (0, None, False))
+        count, last, _ = self._content.get(choice, _NO_CONTENT)
         text = _text_in(entry)
         if text is None or text != last:
             count += 1
