@@ -98,7 +98,7 @@ def _place(span: RawSpan, arrival: int, tally: Tally) -> Placed:
             tally.add([Fault(f"{span.place} ({span.name!r})", reason)], {})
     if not spoken:
         tally.add((), {UNKNOWN: 1})
-    elif isinstance(record, ModelRecord) and (cost := costs.reported(span.attributes)) is not None:
+    elif type(record) is ModelRecord and (cost := costs.reported(span.attributes)) is not None:
         record = _with_cost(record, cost)
     return Placed(
         span=span,

@@ -68,9 +68,9 @@ def mend_cut(trace: Trace) -> Trace:
 
     Only inside an agent's loop: after an answer that asks for tools nothing comes but what these gave.
     """
-    if not [placed for placed in trace if isinstance(placed.record, ModelRecord) and placed.record.fidelity]:
-        return trace
-    if not any(_is_cut(placed) for placed in trace):
+    # Asked of every trace: what is quick to tell comes first.
+    marked = [placed for placed in trace if type(placed.record) is ModelRecord and placed.record.fidelity]
+    if not marked or not any(map(_is_cut, marked)):
         return trace
     forest = Forest(trace)
     tools = _tools_by_holder(trace, forest)
@@ -90,7 +90,8 @@ def mend_cut(trace: Trace) -> Trace:
 
 def recover_asked(trace: Trace) -> Trace:
     """An answer that ended for tools to be called and tells of none asked for those that ran before the next call."""
-    if not any(_asked_untold(placed) for placed in trace if isinstance(placed.record, ModelRecord)):
+    answered = [placed for placed in trace if type(placed.record) is ModelRecord and placed.record.answer is not None]
+    if not any(map(_asked_untold, answered)):
         return trace
     forest = Forest(trace)
     tools = _tools_by_holder(trace, forest)
@@ -141,10 +142,10 @@ def _holder(forest: Forest, placed: Placed) -> str | None:
 
 def _asked_untold(placed: Placed) -> bool:
     record = placed.record
-    if not isinstance(record, ModelRecord) or record.call_id is not None or record.answer is None:
+    if type(record) is not ModelRecord or record.call_id is not None or record.answer is None:
         return False
     reasons = record.answer.finish_reasons
-    return bool(reasons) and any("tool" in str(reason) for reason in reasons) and not asks_for_tools(record)
+    return bool(reasons) and "tool" in str(reasons) and not asks_for_tools(record)
 
 
 def _with_asked(record: Record | None, ran: list[Placed]) -> Record | None:

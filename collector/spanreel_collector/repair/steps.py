@@ -21,7 +21,7 @@ def gather_steps(trace: Trace) -> Trace:
 
     Else they may be as many runs, of an application whose span is not here.
     """
-    steps = [placed for placed in trace if isinstance(placed.record, RunRecord) and placed.record.outermost_only]
+    steps = [placed for placed in trace if type(placed.record) is RunRecord and placed.record.outermost_only]
     if len(steps) < 2:
         return trace
     known = {placed.id for placed in trace}

@@ -9,7 +9,7 @@ from typing import Literal
 
 from spanreel.conventions import SESSION_NAMESPACE
 from spanreel.model import Fidelity, SessionInfo, Status, ToolKind
-from spanreel.session import Cost, Key, Parent, Redaction, Run, Session, Usage
+from spanreel.session import Cost, Key, ModelCall, Parent, Redaction, Run, Session, Usage
 from spanreel_collector import json_text
 from spanreel_collector.dialects.content import costs
 from spanreel_collector.sessions.conversations import Conversations, is_nameless
@@ -172,8 +172,9 @@ def summarise(session: Session) -> None:
     session.started_at = min((run.started_at for run in runs if run.started_at), default=None)
     session.ended_at = max((run.ended_at for run in runs if run.ended_at), default=None)
     session.status = _status([run for run in runs if run.parent is None])
-    session.usage = _usage(runs)
-    session.cost = _cost(runs) or session.cost
+    calls = [call for run in runs for call in run.model_calls()]
+    session.usage = _usage(calls)
+    session.cost = _cost(calls) or session.cost
     session.fidelity = _fidelity(runs)
     session.replay = judge(session)
 
@@ -214,21 +215,20 @@ def _status(roots: list[Run]) -> Status:
     return roots[-1].status if roots else Status.OK
 
 
-def _usage(runs: list[Run]) -> Usage:
+def _usage(calls: list[ModelCall]) -> Usage:
     """The sum over model calls; what no call says stays unknown."""
     total: dict[str, int] = {}
-    for run in runs:
-        for call in run.model_calls():
-            for name in COUNTS if call.usage else ():
-                count = getattr(call.usage, name)
-                if count is not None:
-                    total[name] = total.get(name, 0) + count
+    for call in calls:
+        for name in COUNTS if call.usage else ():
+            count = getattr(call.usage, name)
+            if count is not None:
+                total[name] = total.get(name, 0) + count
     return Usage(**total)
 
 
-def _cost(runs: list[Run]) -> Cost | None:
+def _cost(calls: list[ModelCall]) -> Cost | None:
     """The sum over model calls, of those that say what they cost."""
-    told = [call.provider_fields.get(costs.FIELD) for run in runs for call in run.model_calls()]
+    told = [call.provider_fields[costs.FIELD] for call in calls if costs.FIELD in call.provider_fields]
     known = [cost for cost in told if isinstance(cost, int | float)]
     return Cost(usd=round(sum(known), 12), source="reported") if known else None
 

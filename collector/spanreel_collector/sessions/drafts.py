@@ -162,9 +162,13 @@ def _tell_sessions(roots: list[Draft], trace: Trace, forest: Forest) -> None:
 
 def _is_response(root: Draft) -> bool:
     """Whether what is called the session's id is that of an answer in it, which the next call goes on from."""
-    records = (placed.record for draft in root.all() for placed in draft.models)
-    answers = (record.answer for record in records if isinstance(record, ModelRecord))
-    return any(answer is not None and answer.response_id == root.session.id for answer in answers)
+    identity = root.session.id
+    for draft in root.all():
+        for placed in draft.models:
+            record = placed.record
+            if type(record) is ModelRecord and record.answer is not None and record.answer.response_id == identity:
+                return True
+    return False
 
 
 def _above(root: Draft, forest: Forest) -> Iterator[Placed]:
