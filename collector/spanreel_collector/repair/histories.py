@@ -109,7 +109,7 @@ def recover_asked(trace: Trace) -> Trace:
             if _asked_untold(placed):
                 until = following.span.start if following is not None else math.inf
                 ran = [tool for tool in tools[holder] if placed.span.end <= tool.span.start < until]
-                record = _with_asked(record, ran)
+                record = record if _is_answered_by_id(following, ran) else _with_asked(record, ran)
             answers += record.answer.messages[:1] if isinstance(record, ModelRecord) and record.answer else ()
             told[placed.id] = replace(placed, record=record)
     return tuple(told.get(placed.id, placed) for placed in trace)
@@ -146,6 +146,16 @@ def _asked_untold(placed: Placed) -> bool:
         return False
     reasons = record.answer.finish_reasons
     return bool(reasons) and "tool" in str(reasons) and not asks_for_tools(record)
+
+
+def _is_answered_by_id(following: Placed | None, ran: list[Placed]) -> bool:
+    """Whether the next request answers calls by ids that those that ran do not tell: it says more of what was asked."""
+    record = following.record if following is not None else None
+    if not isinstance(record, ModelRecord):
+        return False
+    parts = (part for message in record.request.messages for part in message.get("parts") or [])
+    answers = any(part.get("type") == "tool_call_response" and part.get("id") is not None for part in parts)
+    return answers and any(isinstance(tool.record, ToolRecord) and tool.record.call_id is None for tool in ran)
 
 
 def _with_asked(record: Record | None, ran: list[Placed]) -> Record | None:
