@@ -17,6 +17,7 @@ from spanreel.model import Fidelity, Status
 from spanreel.session import Session
 from spanreel.session_files import write_session
 from spanreel_collector.commands.convert import CONVERT
+from spanreel_collector.conversion.account import Account
 from spanreel_collector.conversion.convert import Conversion, convert, convert_files
 from spanreel_collector.conversion.kitaru_jsonl import write_line, write_record
 from spanreel_collector.sources.documents import read_line
@@ -210,6 +211,69 @@ def test_turns_of_one_session_are_runs_of_their_own() -> None:
     assert [len(list(run.tool_calls())) for run in one.roots()] == [0, 1]
 
 
+def in_turns(*sources: str | None) -> dict[str, Any]:
+    """A session of as many turns, the source trace of each with a model call in it."""
+    said = [{"inputs": f"Hi {n}", "outputs": f"Ho {n}"} for n in range(len(sources))]
+    turns = [
+        one if trace is None else {"source_trace_id": trace, **one} for one, trace in zip(said, sources, strict=True)
+    ]
+    calls = [
+        node(n, "llm_call", **one, **({} if trace is None else {"trace_id": trace}))
+        for n, (one, trace) in enumerate(zip(said, sources, strict=True))
+    ]
+    return record(*calls, inputs={"schema_version": 1, "turns": turns}, outputs=turns[-1]["outputs"])
+
+
+def test_a_session_written_without_turns_grows_by_one_written_with_them() -> None:
+    grown = in_turns("t0", "t1")
+    begun = {**grown, "nodes": grown["nodes"][:1], "inputs": "Hi 0", "outputs": "Ho 0"}
+    (one,) = imported(begun, grown)
+    assert one.runs == imported(grown)[0].runs
+    assert [run.id for run in imported(begun)[0].runs] == [one.runs[0].id]
+
+
+def test_turns_without_a_source_trace_are_not_merged() -> None:
+    (one,) = imported(in_turns(None, None))
+    first, last = one.roots()
+    assert [messages(one, run.input) for run in (first, last)] == [[said("user", "Hi 0")], [said("user", "Hi 1")]]
+    # Nothing tells which turn the calls are of.
+    assert [len(list(run.model_calls())) for run in (first, last)] == [0, 2]
+
+
+def test_a_turn_without_nodes_keeps_its_place() -> None:
+    whole = in_turns("t0", "t1", "t2")
+    (one,) = imported({**whole, "nodes": [whole["nodes"][0], whole["nodes"][2]]})
+    asked = [messages(one, run.input) for run in one.roots()]
+    assert asked == [[said("user", f"Hi {n}")] for n in range(3)]
+
+
+def test_two_turns_of_one_source_trace_are_two_runs_and_its_calls_are_there_once() -> None:
+    (one,) = imported(in_turns("t0", "t0"))
+    assert [len(list(run.model_calls())) for run in one.roots()] == [2, 0]
+
+
+def test_nodes_of_a_source_trace_that_no_turn_tells_of_are_a_run_of_their_own() -> None:
+    whole = in_turns("t0", "t1")
+    stray = node(2, "tool_call", tool_name="order", inputs={}, outputs=1, trace_id="t2")
+    (one,) = imported({**whole, "nodes": [*whole["nodes"], stray]})
+    assert [[call.name for call in run.tool_calls()] for run in one.roots()] == [[], [], ["order"]]
+
+
+@pytest.mark.parametrize(("cost", "kept"), [("0.0125", 0.0125), (0, 0), ("free", None), (None, None)])
+def test_a_cost_is_a_number_also_in_text_and_none_stays_none(cost: Any, kept: float | None) -> None:
+    (one,) = imported(record(node(0, "llm_call", inputs="Hi", outputs="Ho", cost=cost)))
+    (call,) = only_run(one).model_calls()
+    assert call.provider_fields.get("cost_usd") == kept
+
+
+def test_what_sessions_have_no_place_for_is_told() -> None:
+    account = Account()
+    line = json.dumps(record(node(0, "span", inputs="x", metadata={"tenant": "acme"}, links=[{"external_id": "a"}])))
+    for span in read_line(line.encode(), "x").spans:
+        account.add_span(span)
+    assert [name for _, name, _ in account.unread()] == ["kitaru.inputs", "kitaru.links", "kitaru.metadata"]
+
+
 def test_a_sub_agent_is_a_run_and_a_failure_is_an_error() -> None:
     (one,) = imported(
         record(
@@ -279,7 +343,11 @@ def test_more_is_accepted_than_kitaru_does(tmp_path: Path) -> None:
         ([node(0, "span", status="done")], "status 'done'"),
         ([node(0, "llm_call", tokens={"input_tokens": -1})], "below zero"),
         ([node(0, "llm_call", cost=-0.5)], "below zero"),
+        ([node(0, "llm_call", cost="-0.5")], "below zero"),
         ([node(0, "llm_call", inputs=float("nan"))], "no JSON value"),
+        ([node(0, "llm_call", cost=float("nan"))], "no JSON value"),
+        ([node(0, "llm_call", attributes={"score": float("inf")})], "no JSON value"),
+        ([node(0, "model_call")], "node_type 'model_call' is none of"),
         ([node(0, "llm_call", started_at="2026-11-29T10:00:00")], "without its zone"),
         ([5], "is no object"),
     ],
@@ -293,6 +361,19 @@ def test_what_cannot_be_a_session_is_refused_and_costs_only_itself(nodes: list[A
 def test_a_status_or_an_id_that_is_none_is_refused() -> None:
     assert "status 'done'" in refused(ordered(), status="done")
     assert "external_id is no text" in refused(ordered(), external_id=5)
+
+
+@pytest.mark.parametrize("name", ["status", "inputs", "outputs", "nodes", "external_id"])
+def test_a_record_that_lacks_a_member_says_which(name: str) -> None:
+    lacking = {key: value for key, value in ordered().items() if key != name}
+    assert refused(lacking) == f"a session record of Kitaru's without [{name!r}]"
+
+
+def test_of_a_list_of_records_one_with_a_fault_costs_only_itself() -> None:
+    lacking = {key: value for key, value in ordered().items() if key != "inputs"}
+    conversion = read(json.dumps([lacking, {**ordered(), "external_id": "inn:8"}, 5]))
+    assert [one.key.value for one in conversion.sessions] == ["inn:8"]
+    assert [fault.place for fault in conversion.faults] == ["x:1 (session 'inn:7')", "x:1 (record 2)"]
 
 
 # -- the command -----------------------------------------------------------------------------------------------------

@@ -108,7 +108,7 @@ def _read_answer(node: _Node) -> Answer | None:
         cache_read_tokens=values.integer(counts, "cached_input_tokens"),
         reasoning_tokens=values.integer(counts, "reasoning_tokens"),
     )
-    cost = values.number(node, "cost")
+    cost = costs.amount(node.get("cost"))
     fields = {**answer.provider_fields, **({} if cost is None else {costs.FIELD: cost})}
     found = replace(
         answer,

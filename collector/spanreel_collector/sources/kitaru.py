@@ -7,15 +7,15 @@ session grown. Nodes of several source traces are runs of their own, never one.
 from __future__ import annotations
 
 import hashlib
-import math
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from spanreel import conventions as names
 from spanreel import json_text as texts
 from spanreel.model import Json
 from spanreel_collector import json_text
+from spanreel_collector.sources.kitaru_records import REQUIRED, STATUSES, checked_nodes, external_id, key_of
 from spanreel_collector.sources.times import nanoseconds
 from spanreel_collector.span import ENDED, Batch, Fault, Origin, RawSpan
 
@@ -36,17 +36,16 @@ CONTENT = (
 )
 """Attributes that hold what a node has in its inputs and outputs."""
 
-_DEEPEST = 64
-_REQUIRED = ("status", "external_id", "nodes", "inputs", "outputs")
-_STATUSES = {"completed": 1, "failed": 2, "in_progress": 0}
+_KEPT = ("links", "attributes", "metadata")
+"""Members of a node that sessions have no place for, nor for what a node holds that only groups others."""
+_GROUPING = "span"
 
 
 def recognises(document: Json) -> bool:
-    """Whether the document is a session record of Kitaru's, or a list of them."""
+    """Whether the document is a session record of Kitaru's, or a list with one in it; at most one member is missing."""
     records = document if isinstance(document, list) else [document]
-    return bool(records) and all(
-        isinstance(record, dict) and all(name in record for name in _REQUIRED) and isinstance(record["nodes"], list)
-        for record in records
+    return any(
+        isinstance(record, dict) and sum(name in record for name in REQUIRED) >= len(REQUIRED) - 1 for record in records
     )
 
 
@@ -54,105 +53,24 @@ def read(document: Json, place: str) -> Batch:
     """The spans of the records; one with a fault costs only itself."""
     spans: list[RawSpan] = []
     faults: list[Fault] = []
-    for record in document if isinstance(document, list) else [document]:
+    records = document if isinstance(document, list) else [document]
+    for number, record in enumerate(records):
         try:
             spans += _read_record(record, place)
         except ValueError as error:
-            faults.append(Fault(f"{place} (session {record['external_id']!r})", str(error)))
+            named = isinstance(record, dict) and "external_id" in record
+            which = f"session {record['external_id']!r}" if named else f"record {number}"
+            faults.append(Fault(f"{place} ({which})", str(error)))
     return Batch(tuple(spans), faults=tuple(faults))
 
 
-def _read_record(record: dict[str, Any], place: str) -> list[RawSpan]:
-    session = record["external_id"]
-    if not isinstance(session, str) or not session:
-        raise ValueError(f"external_id is no text: {session!r}")
-    nodes = list(_flat(record["nodes"]))
-    _check(record, nodes)
+def _read_record(record: Any, place: str) -> list[RawSpan]:
+    if not isinstance(record, dict):
+        raise ValueError(f"no session record of Kitaru's: {record!r}")
+    nodes = checked_nodes(record)
     if nodes and all(_own(node) is not None for node in nodes):
         return [_our_span(node, place) for node in nodes if "told" not in (_own(node) or {})]
-    return _foreign_spans(record, session, nodes, place)
-
-
-def _flat(nodes: list[Any], parent: Any = None, depth: int = 0) -> Iterator[dict[str, Any]]:
-    """The nodes with those nested in them after them, each with its parent's index."""
-    if depth > _DEEPEST:
-        raise ValueError(f"nodes nested deeper than {_DEEPEST}")
-    for number, node in enumerate(nodes):
-        if not isinstance(node, dict):
-            raise ValueError(f"node {number} is no object")
-        index = node.get("index", f"{'' if parent is None else parent}/{number}")
-        flat = {key: value for key, value in node.items() if key != "children"}
-        yield {**flat, "index": index, "parent_index": flat.get("parent_index", parent)}
-        children = node.get("children")
-        if isinstance(children, list):
-            yield from _flat(children, index, depth + 1)
-
-
-# -- what is refused -------------------------------------------------------------------------------------------------
-
-
-def _check(record: dict[str, Any], nodes: list[dict[str, Any]]) -> None:
-    """Refuse ids that are not one's own, parents that go in a circle or are not there, and numbers that are none.
-
-    Raises:
-        ValueError: says what, and of which node.
-    """
-    if not _is_status(record["status"]):
-        raise ValueError(f"status {record['status']!r} is none of {sorted(_STATUSES)!r}")
-    parents: dict[str, Any] = {}
-    seen = set[str]()
-    for node in nodes:
-        index, identity = _key(node["index"]), _external_id(node)
-        if index in parents:
-            raise ValueError(f"two nodes of index {node['index']!r}")
-        if identity in seen:
-            raise ValueError(f"two nodes of external_id {identity!r}")
-        seen.add(identity)
-        parents[index] = None if node["parent_index"] is None else _key(node["parent_index"])
-        if not _is_status(node.get("status")):
-            raise ValueError(f"node {identity!r}: status {node.get('status')!r}")
-        _check_numbers(node, identity)
-    for index, parent in parents.items():
-        walked, above = {index}, parent
-        while above is not None:
-            if above not in parents:
-                raise ValueError(f"parent_index {above!r} is no node's")
-            if above in walked:
-                raise ValueError(f"parents go in a circle at index {above!r}")
-            walked.add(above)
-            above = parents[above]
-    _check_values([record["inputs"], record["outputs"]])
-
-
-def _check_numbers(node: dict[str, Any], identity: str) -> None:
-    tokens = node.get("tokens")
-    counts = [*(tokens.values() if isinstance(tokens, dict) else ()), node.get("cost")]
-    for count in counts:
-        if isinstance(count, int | float) and count < 0:
-            raise ValueError(f"node {identity!r}: a count below zero: {count!r}")
-    _check_values([node.get("inputs"), node.get("outputs")])
-
-
-def _check_values(values: list[Json]) -> None:
-    waiting = list(values)
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, float) and not math.isfinite(value):
-            raise ValueError(f"{value!r} is no JSON value")
-        waiting += value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-
-
-def _is_status(value: Any) -> bool:
-    return isinstance(value, str) and value in _STATUSES
-
-
-def _key(index: Any) -> str:
-    return repr(index)
-
-
-def _external_id(node: Mapping[str, Any]) -> str:
-    found = node.get("external_id")
-    return found if isinstance(found, str) and found else f"node-{node['index']}"
+    return _foreign_spans(record, nodes, place)
 
 
 # -- our own -----------------------------------------------------------------------------------------------------------
@@ -171,7 +89,7 @@ def _our_span(node: dict[str, Any], place: str) -> RawSpan:
     parent = own.get("parent_id")
     return RawSpan(
         trace_id=str(node.get("trace_id") or ""),
-        span_id=str(own.get("span_id") or _external_id(node)),
+        span_id=str(own.get("span_id") or external_id(node)),
         parent_id=parent if isinstance(parent, str) else None,
         name=str(own.get("name") or node.get("name") or ""),
         kind=1,
@@ -202,49 +120,86 @@ def _content(node: dict[str, Any]) -> dict[str, Json]:
 # -- others' -----------------------------------------------------------------------------------------------------------
 
 
-def _foreign_spans(record: dict[str, Any], session: str, nodes: list[dict[str, Any]], place: str) -> list[RawSpan]:
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """What a session was asked and answered once, and the source trace that it was; of the last the status is known.
+
+    ``identity`` is the turn's within its session, and stays as it is where the session grows.
+    """
+
+    said: dict[str, Any]
+    source: Json
+    identity: str
+    last: bool
+
+
+def _foreign_spans(record: dict[str, Any], nodes: list[dict[str, Any]], place: str) -> list[RawSpan]:
     """A root span for each turn, with the nodes of its source trace in it."""
-    turns = _turns(record)
-    by_index = {_key(node["index"]): node for node in nodes}
+    by_index = {key_of(node["index"]): node for node in nodes}
+    sources = [_source(node, by_index) for node in nodes]
+    turns = _turns(record, sources)
+    session: str = record["external_id"]
+    last = next(turn for turn in turns if turn.last)
+    # A source stands for the first turn of it.
+    of_source = {turn.source: turn for turn in reversed(turns) if turn.source is not None}
+    inside: dict[str, list[dict[str, Any]]] = {turn.identity: [] for turn in turns}
+    for node, source in zip(nodes, sources, strict=True):
+        inside[of_source.get(source, last).identity].append(node)
     spans: list[RawSpan] = []
+    began = nanoseconds(record.get("started_at"))
     for turn in turns:
-        source = turn.get("source_trace_id")
-        inside = [node for node in nodes if len(turns) == 1 or _source(node, by_index, turns) == source]
-        trace = _digest(session, str(source or ""))[:32]
-        root = _digest(session, str(source or ""), "root")[:16]
-        made = [_foreign_span(node, trace, root, by_index, place) for node in inside]
-        bare = RawSpan(trace, root, None, "session", 1, 0, 0, {}, Origin(scope=SCOPE), place)
-        spans.append(_root(record, turn, made, bare))
+        trace = _digest(session, turn.identity)[:32]
+        root = _digest(session, turn.identity, "root")[:16]
+        made = [_foreign_span(node, trace, root, by_index, place) for node in inside[turn.identity]]
+        bare = RawSpan(trace, root, None, "session", 1, began, 0, {}, Origin(scope=SCOPE), place)
+        made.insert(0, _root(record, turn, made, bare))
         spans += made
+        # A turn without times of its own began after the one before it: turns stand in their order.
+        began = max(began, *(time for span in made for time in (span.start, span.end)))
     return spans
 
 
-def _turns(record: dict[str, Any]) -> list[dict[str, Any]]:
-    """What the session was asked, turn by turn; the last turn's outputs are the session's."""
+def _turns(record: dict[str, Any], sources: list[str | None]) -> list[_Turn]:
+    """What the session was asked, turn by turn, and source traces that no turn tells of; the outputs are the last's.
+
+    A session without turns is one: the first that it has when it has grown to several.
+    """
     inputs = record["inputs"]
     given = inputs.get("turns") if isinstance(inputs, dict) and inputs.get("schema_version") == 1 else None
-    turns = [turn for turn in given if isinstance(turn, dict)] if isinstance(given, list) else []
-    return turns or [{"inputs": inputs, "outputs": record["outputs"]}]
+    told = [turn for turn in given if isinstance(turn, dict)] if isinstance(given, list) else []
+    known = list(dict.fromkeys(source for source in sources if source is not None))
+    if not told:
+        first = known[0] if known else ""
+        return [_Turn({"inputs": inputs, "outputs": record["outputs"]}, None, first, last=True)]
+    turns: list[_Turn] = []
+    for number, turn in enumerate(told):
+        source = turn.get("source_trace_id")
+        named = source if isinstance(source, str) and source else None
+        unnamed = "" if number == 0 else f"turn {number}"
+        again = named is not None and any(before.source == named for before in turns)
+        identity = unnamed if named is None else f"{named}#{number}" if again else named
+        turns.append(_Turn(turn, named, identity, last=turn is told[-1]))
+    of_turns = {turn.source for turn in turns}
+    return [*turns, *(_Turn({}, source, source, last=False) for source in known if source not in of_turns)]
 
 
-def _source(node: dict[str, Any], by_index: Mapping[str, dict[str, Any]], turns: list[dict[str, Any]]) -> Any:
-    """The source trace of a node: its own, else that of the nodes around it; what is of none is of the last turn."""
+def _source(node: dict[str, Any], by_index: Mapping[str, dict[str, Any]]) -> str | None:
+    """The source trace of a node: its own, else that of the nodes around it."""
     current: dict[str, Any] | None = node
     while current is not None:
-        if current.get("trace_id") is not None:
-            return current["trace_id"]
-        current = by_index.get(_key(current["parent_index"])) if current["parent_index"] is not None else None
-    return turns[-1].get("source_trace_id")
+        if isinstance(current.get("trace_id"), str) and current["trace_id"]:
+            return str(current["trace_id"])
+        current = by_index.get(key_of(current["parent_index"])) if current["parent_index"] is not None else None
+    return None
 
 
-def _root(record: dict[str, Any], turn: dict[str, Any], inside: list[RawSpan], bare: RawSpan) -> RawSpan:
-    """The span of a session's turn. Only of the last is the status known; those before it have ended."""
-    last = turn is _turns(record)[-1] or "source_trace_id" not in turn
-    status = _STATUSES[record["status"]] if last else 1
-    end = nanoseconds(record.get("ended_at")) if last else max((span.end for span in inside), default=0)
+def _root(record: dict[str, Any], turn: _Turn, inside: list[RawSpan], bare: RawSpan) -> RawSpan:
+    """The span of a session's turn. Turns before the last have ended."""
+    status = STATUSES[record["status"]] if turn.last else 1
+    end = nanoseconds(record.get("ended_at")) if turn.last else max((span.end for span in inside), default=0)
     metadata = record.get("metadata")
     attributes: dict[str, Json] = {
-        TURN: json_text.plain(turn),
+        TURN: json_text.plain(turn.said),
         "kitaru.framework": record.get("framework"),
         names.CONVERSATION_ID: record["external_id"],
         names.SESSION_NAME: record.get("name"),
@@ -254,7 +209,7 @@ def _root(record: dict[str, Any], turn: dict[str, Any], inside: list[RawSpan], b
     return replace(
         bare,
         name=str(record.get("name") or "session"),
-        start=min((span.start for span in inside if span.start), default=nanoseconds(record.get("started_at"))),
+        start=min((span.start for span in inside if span.start), default=bare.start),
         end=0 if status == 0 else end if end > 0 else ENDED,
         attributes={key: value for key, value in attributes.items() if value is not None},
         status=status,
@@ -265,19 +220,20 @@ def _root(record: dict[str, Any], turn: dict[str, Any], inside: list[RawSpan], b
 def _foreign_span(
     node: dict[str, Any], trace: str, root: str, by_index: Mapping[str, dict[str, Any]], place: str
 ) -> RawSpan:
-    above = by_index.get(_key(node["parent_index"])) if node["parent_index"] is not None else None
+    above = by_index.get(key_of(node["parent_index"])) if node["parent_index"] is not None else None
     error = node.get("error")
-    status = _STATUSES[node["status"]]
+    status = STATUSES[node["status"]]
     end = nanoseconds(node.get("ended_at"))
+    kept = (*_KEPT, *(("inputs", "outputs") if node["node_type"] == _GROUPING else ()))
     return RawSpan(
         trace_id=trace,
-        span_id=_digest(trace, _external_id(node))[:16],
-        parent_id=root if above is None else _digest(trace, _external_id(above))[:16],
-        name=str(node.get("name") or node.get("node_type")),
+        span_id=_digest(trace, external_id(node))[:16],
+        parent_id=root if above is None else _digest(trace, external_id(above))[:16],
+        name=str(node.get("name") or node["node_type"]),
         kind=1,
         start=nanoseconds(node.get("started_at")),
         end=0 if status == 0 else end or ENDED,
-        attributes={NODE: json_text.plain(node)},
+        attributes={NODE: node, **{f"{SCOPE}.{key}": node[key] for key in kept if node.get(key)}},
         origin=Origin(scope=SCOPE),
         place=place,
         status=status,

@@ -33,12 +33,18 @@ def of_mastra(attributes: Attributes) -> float | None:
     return _dollars(told.get("estimatedCost")) if told.get("costUnit") == _DOLLARS else None
 
 
-def _dollars(value: Json) -> float | None:
-    """The number, as text too; nothing is what recorders write that know no price."""
+def amount(value: Json) -> float | None:
+    """The number, as text too."""
     if isinstance(value, str):
         try:
             value = float(value)
         except ValueError:
             return None
-    known = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value > 0
+    known = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     return value if known else None
+
+
+def _dollars(value: Json) -> float | None:
+    """The cost; nothing is what recorders write that know no price."""
+    cost = amount(value)
+    return cost if cost is not None and cost > 0 else None
