@@ -184,3 +184,16 @@ def test_values_that_are_none_cost_nothing() -> None:
     odd = {"anvia.generation.input": "<failed to serialize>", "anvia.generation.output": "5", "anvia.tool.call": "[]"}
     conversion = converted(request(run_of({"anvia.run.prompt": "7"}), span(2, "model.turn.1", odd, 1), scope=SCOPE))
     assert conversion.faults == ()
+
+
+def test_full_capture_tells_what_goes_to_the_provider_beside_the_agents_own() -> None:
+    full = {
+        "anvia.generation.temperature": 0.5,
+        "anvia.generation.additional_params": json.dumps({"seed": 7, "temperature": 0.9}),
+        "anvia.generation.tool_definitions": json.dumps([{"name": "order", "description": "d", "parameters": {}}]),
+        "anvia.generation.provider_tools": json.dumps([{"type": "web_search"}]),
+    }
+    one = session(run_of({}), generation(2, [USER], [NEW_CALL], **full), scope=SCOPE)
+    (call,) = only_run(one).model_calls()
+    assert call.settings == {"seed": 7, "temperature": 0.5}
+    assert [one.tools[index].get("name") or one.tools[index]["type"] for index in call.tools] == ["order", "web_search"]

@@ -14,6 +14,7 @@ from golden_sessions import GOLDEN, converted_and_agreed
 from otlp_lines import Span, called, only_run, said, session, span, told
 from spanreel.model import Fidelity, Status, ToolKind
 from spanreel.session import Run, Session
+from spanreel_collector.conversion.account import Account
 from spanreel_collector.conversion.convert import Conversion, convert, convert_files
 from spanreel_collector.sources.documents import read_line
 
@@ -238,6 +239,8 @@ def test_a_workflow_is_a_run_without_an_agents_name() -> None:
         ({"items": [1, "[…3 more items]"]}, Fidelity.TRUNCATED),
         ({"__truncated": "2 more keys omitted"}, Fidelity.TRUNCATED),
         ("long…[truncated]", Fidelity.TRUNCATED),
+        ({"ids": ["1", "-12n"]}, Fidelity.TRUNCATED),
+        ({"ids": ["12 n", "n", "an"]}, None),
         ({"served": True}, None),
     ],
 )
@@ -297,6 +300,52 @@ def test_spans_of_mastras_alone_are_put_into_their_traces() -> None:
     records = [{**record(1, "agent_run"), "traceId": identity} for identity in ("t1", "t2")]
     batch = read_line(json.dumps(records).encode(), "x")
     assert ([one.trace_id for one in batch.spans], batch.faults) == (["t1", "t2"], ())
+
+
+def steps() -> list[dict[str, Any]]:
+    """A run of one model call and a tool, of which the generation counts what the call inside it counts too."""
+    usage = {"usage": {"inputTokens": 5, "outputTokens": 2}}
+    told = {"responseModel": "canned-2", "responseId": "resp_1"}
+    asked = {"text": "", "toolCalls": [{"toolCallId": "call_1", "toolName": "order", "args": {}}]}
+    until: dict[str, Any] = {"endedAt": "2026-11-29T10:00:09.000Z"}
+    return [
+        record(1, "agent_run", entityName="Waiter", input="Soup!", output={"text": "Here."}, **until),
+        record(
+            2,
+            "model_generation",
+            1,
+            input={"messages": CONTEXT},
+            attributes={"model": "canned", "streaming": True, **told, **usage},
+            **until,
+        ),
+        record(3, "model_step", 2, output=asked),
+        record(
+            4, "model_inference", 3, output=asked, attributes={"model": "canned", "availableTools": ["order"], **usage}
+        ),
+        record(5, "tool_call", 3, entityId="order", input={}, output=1),
+    ]
+
+
+@pytest.mark.parametrize("lost", [[], ["s3"]])
+def test_calls_whose_step_never_came_stand_in_their_generation_and_are_counted_once(lost: list[str]) -> None:
+    (one,) = imported(trace(*(span for span in steps() if span["spanId"] not in lost))).sessions
+    run = only_run(one)
+    (call,) = run.model_calls()
+    assert call.usage is not None
+    assert (call.usage.input_tokens, call.usage.output_tokens) == (5, 2)
+    assert [tool.call_id for tool in run.tool_calls()] == ["call_1"]
+
+
+def test_what_a_generation_alone_says_of_its_answer_is_its_last_calls() -> None:
+    (call,) = only_run(imported(trace(*steps())).sessions[0]).model_calls()
+    assert (call.model, call.response_model, call.response_id) == ("canned", "canned-2", "resp_1")
+
+
+def test_the_report_does_not_name_what_a_call_was_gathered_from() -> None:
+    account = Account()
+    for one in read_line(json.dumps(trace(*steps())).encode(), "x").spans:
+        account.add_span(one)
+    assert [name for _, name, _ in account.unread()] == []
 
 
 def test_stacks_of_errors_stay_out() -> None:

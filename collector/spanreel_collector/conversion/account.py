@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from spanreel.model import Json
+from spanreel.records import Record
 from spanreel.session import Session
 from spanreel_collector import dialects
 from spanreel_collector.sessions.eligibility import NOTHING, find_obstacles
@@ -136,6 +137,7 @@ def _asked_for(span: RawSpan, spoken: Iterable[dialects.Dialect]) -> set[str]:
         read_session(seen)
         for dialect in spoken:
             dialect.read(seen)
+        dialects.gather([seen], [])
     return watched.asked
 
 
@@ -145,6 +147,11 @@ def _matters(span: RawSpan, key: str, spoken: Iterable[dialects.Dialect]) -> boo
     try:
         if read_session(without) != read_session(span) or dialects.find(without) != tuple(spoken):
             return True
-        return any(dialect.read(without) != dialect.read(span) for dialect in spoken)
+        return _records(without, spoken) != _records(span, spoken)
     except Exception:  # noqa: BLE001 - a dialect that fails on it has looked at it; the conversion reports the fault
         return True
+
+
+def _records(span: RawSpan, spoken: Iterable[dialects.Dialect]) -> list[Record | None]:
+    """What the span says by itself, and what it says as far as it could be gathered from it alone."""
+    return [dialect.read(one) for one in (span, *dialects.gather([span], [])[0]) for dialect in spoken]

@@ -26,7 +26,7 @@ from spanreel.model import (
 from spanreel.records import ModelRecord, Record, RunRecord, ToolRecord
 from spanreel_collector.dialects import values
 from spanreel_collector.dialects.anvia import messages
-from spanreel_collector.dialects.content import ai_sdk, losses
+from spanreel_collector.dialects.content import ai_sdk, bodies, losses
 from spanreel_collector.span import Attributes, RawLog, RawSpan
 
 NAME = "anvia"
@@ -132,7 +132,9 @@ def _read_model(span: RawSpan) -> ModelRecord:
     attributes = span.attributes
     asked, state = messages.read_messages(attributes, "anvia.generation.input")
     instructions = values.text(attributes, "anvia.generation.instructions", _OUTER_INSTRUCTIONS)
-    settings = {
+    # What stands in no parameter of Anvia's own goes to the provider as it is.
+    settings = bodies.settings(values.members(attributes.get("anvia.generation.additional_params")))
+    settings |= {
         name: attributes[f"{_GENERATION}{key}"]
         for key, name in _SETTINGS.items()
         if attributes.get(f"{_GENERATION}{key}") is not None
@@ -173,7 +175,9 @@ def _model(attributes: Attributes) -> str | None:
 
 
 def _tools(attributes: Attributes) -> tuple[ToolDefinition, ...]:
-    return values.tools(attributes.get("anvia.generation.tool_definitions"))[0]
+    """The tools on offer: the agent's, and those that the provider runs itself."""
+    given = (attributes.get(f"anvia.generation.{key}") for key in ("tool_definitions", "provider_tools"))
+    return tuple(tool for tools in given for tool in values.tools(tools)[0])
 
 
 def _read_answer(attributes: Attributes) -> tuple[Answer | None, Fidelity]:

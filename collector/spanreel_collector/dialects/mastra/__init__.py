@@ -5,6 +5,7 @@ A model call has three spans, one in the other: the inside one counts, those aro
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -27,6 +28,7 @@ _TOOLS = {
     "provider_tool_call": ToolKind.PROVIDER,
     "mcp_tool_call": ToolKind.MCP,
 }
+_BIG_INTEGER = re.compile(r"-?[0-9]+n")
 _SUBAGENT = "agent-"
 """What Mastra puts before an agent's name where it is a tool of another."""
 
@@ -222,8 +224,22 @@ def _value(attributes: Attributes, *keys: str) -> tuple[Json, Fidelity]:
     for key in keys:
         if key in attributes:
             found, state = values.decode(attributes[key])
-            return found, losses.graver(state, losses.state(found))
+            cut = Fidelity.TRUNCATED if _holds_big_integer(found) else Fidelity.WHOLE
+            return found, losses.graver(state, losses.state(found), cut)
     return None, Fidelity.ABSENT
+
+
+def _holds_big_integer(value: Json) -> bool:
+    """Whether a BigInt stands in it, which Mastra writes as the text ``12n``: that is not what crossed."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str):
+            if one.endswith("n") and _BIG_INTEGER.fullmatch(one):
+                return True
+        elif isinstance(one, dict | list):
+            waiting += one.values() if isinstance(one, dict) else one
+    return False
 
 
 def _error(span: RawSpan, category: ErrorCategory) -> Error | None:

@@ -10,6 +10,7 @@ from spanreel import conventions as names
 from spanreel.model import Json
 from spanreel_collector.dialects import values
 from spanreel_collector.dialects.content import costs
+from spanreel_collector.dialects.mastra.orphans import adopt
 from spanreel_collector.span import RawLog, RawSpan
 
 TYPE = "mastra.span.type"
@@ -21,6 +22,8 @@ GATHERED = "spanreel.gathered"
 _INFERENCE, _STEP = "model_inference", "model_step"
 _GENERATIONS = ("model_generation", "llm_generation")
 _USAGE = "gen_ai.usage."
+_OF_THE_LAST = (names.RESPONSE_FINISH_REASONS, names.RESPONSE_MODEL, names.RESPONSE_ID)
+"""What a generation says of its last call where its calls say nothing of it themselves."""
 _DEEPEST = 64
 _RENAMED = {
     "gen_ai.tool.input": "gen_ai.tool.call.arguments",
@@ -42,7 +45,7 @@ def gather(spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> tuple[list[RawSp
     """The spans, each model call's innermost with what stands on those around it."""
     if not any(TYPE in span.attributes for span in spans):
         return list(spans), list(logs)
-    spans = [_renamed(span) if TYPE in span.attributes else span for span in spans]
+    spans = adopt([_renamed(span) if TYPE in span.attributes else span for span in spans])
     tree = _tree(spans)
     calls = _calls(spans, tree)
     numbers: dict[tuple[str, str], int] = {}
@@ -238,9 +241,9 @@ def _share_usage(calls: list[RawSpan], gathered: dict[tuple[str, str], dict[str,
         last = max(inside, key=lambda call: call.start)
         outer = tree.spans[key].attributes
         gathered[last.trace_id, last.span_id]["cost"] = costs.of_mastra(values.members(outer.get(ATTRIBUTES)))
-        end = outer.get(names.RESPONSE_FINISH_REASONS)
-        if end is not None and not any(names.RESPONSE_FINISH_REASONS in one for one in facts):
-            gathered[last.trace_id, last.span_id]["facts"][names.RESPONSE_FINISH_REASONS] = end
+        for name in _OF_THE_LAST:
+            if outer.get(name) is not None and not any(name in one for one in facts):
+                gathered[last.trace_id, last.span_id]["facts"][name] = outer[name]
         if any(name.startswith(_USAGE) for one in facts for name in one):
             continue
         usage = {name: value for name, value in outer.items() if name.startswith(_USAGE)}
