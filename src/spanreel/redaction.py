@@ -23,6 +23,7 @@ from spanreel.policy_labels import join_labels
 from spanreel.presets import DEFAULT, make_policy
 from spanreel.rules import Form, Rule
 from spanreel.settings import Settings
+from spanreel.spelling import spelling, without_told
 from spanreel.tool_places import Places, attribute_places, calls_in
 from spanreel.walk import WORD, Walk, examine, examine_name, examine_text, examine_under, is_harmless_scalar
 
@@ -83,8 +84,11 @@ def redact_attributes(attributes: Mapping[str, AttributeValue], policy: Policy =
     redacted: dict[str, AttributeValue] = {}
     changed = set()
     key_ids: set[str] = set()
+    told = spelled_by(attributes, policy)
     for name, value in attributes.items():
-        if name not in tools and is_examined_quickly(name, value, policy):
+        is_record = name == conventions.STREAM_CHUNKS
+        left = without_told(value, told) if told and isinstance(value, str) and not is_record else value
+        if left is value and name not in tools and is_examined_quickly(name, value, policy):
             redacted[name] = value
             continue
         if name in OWN_MARKS:
@@ -99,7 +103,7 @@ def redact_attributes(attributes: Mapping[str, AttributeValue], policy: Policy =
         try:
             new_name = examine_name(name, policy)
             places = policy.enter(name)
-            new = _attribute(name, value, walk, (*places, *tools[name]) if name in tools else places)
+            new = _attribute(name, left, walk, (*places, *tools[name]) if name in tools else places)
         except Exception:  # noqa: BLE001 -- whatever a rule raises: what could not be examined does not leave
             new_name, new = name, MASK
             walk.failures += 1
@@ -109,6 +113,12 @@ def redact_attributes(attributes: Mapping[str, AttributeValue], policy: Policy =
         if new is not GONE:
             redacted[new_name] = new
     return Redacted(redacted, frozenset(changed), walk.failures, frozenset(key_ids))
+
+
+def spelled_by(attributes: Mapping[str, AttributeValue], policy: Policy) -> frozenset[str]:
+    """Pieces of what may not leave in the record of a stream: the answer may say the last of them as it came."""
+    record = attributes.get(conventions.STREAM_CHUNKS)
+    return spelling(record, lambda whole: redact_json(whole, policy)[0]) if isinstance(record, str) else frozenset()
 
 
 def is_examined_quickly(name: str, value: Any, policy: Policy) -> bool:

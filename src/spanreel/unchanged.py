@@ -17,8 +17,18 @@ from spanreel.json_text import Listed, Parted
 from spanreel.memory import note_passed
 from spanreel.offloading import Offload
 from spanreel.otlp_bytes import SHORT, Pieces, write_attribute
-from spanreel.redaction import JSON_VALUES, Policy, is_clean_word, is_harmless_name, is_harmless_scalar, is_own_id
+from spanreel.redaction import (
+    JSON_VALUES,
+    Policy,
+    is_clean_word,
+    is_harmless_name,
+    is_harmless_scalar,
+    is_own_id,
+    redact_json,
+    spelled_by,
+)
 from spanreel.settings import Capture, Settings
+from spanreel.spelling import GLANCE, spells
 
 _MOST_PAIRS: Final = 8192
 """How many short attributes are known again, of each kind; then they are learned anew."""
@@ -46,6 +56,8 @@ def unchanged(
     written: Pieces = []
     # What becomes of an attribute may depend on the others, or on more than what it says.
     if policy.tools or offload is not None or settings.capture is Capture.BOUNDED or settings.max_value_bytes < SHORT:
+        return Unchanged(known, written, 0)
+    if policy.asks and spelled_by(attributes, policy):
         return Unchanged(known, written, 0)
     words, numbers, truths, lists = _pairs_of(policy)
     value: Any
@@ -122,7 +134,7 @@ def _is_clean(value: Any, kind: type, policy: Policy, glance: Glance | None) -> 
         return _is_clean_list(value, policy, glance)
     if kind is Parted:
         return not glance.sees(value.frame) and all(_is_clean_list(one, policy, glance) for one in value.lists.values())
-    return not glance.sees(_without_counts(value) if _TOKENS in value else value)
+    return not glance.sees(_without_counts(value) if _TOKENS in value else value) and not _spells(value, policy)
 
 
 _TOKENS: Final = "_tokens"
@@ -169,7 +181,11 @@ def _glance_of(policy: Policy) -> Glance | None:
     """Sees all that a policy redacts, and all that is binary; None where the policy has to look at every text."""
     if policy.asks and (policy.thorough or not policy.search.glances):
         return None
-    return Glance((*policy.search.glances, *binary_signs.GLANCES, _ESCAPES))
+    return Glance((*policy.search.glances, *binary_signs.GLANCES, _ESCAPES, GLANCE))
+
+
+def _spells(text: str, policy: Policy) -> bool:
+    return text[:2] == "[[" and policy.asks and spells(text, lambda whole: redact_json(whole, policy)[0])
 
 
 def _is_clean_word(text: str, policy: Policy, *, thorough: bool) -> bool:
@@ -177,7 +193,7 @@ def _is_clean_word(text: str, policy: Policy, *, thorough: bool) -> bool:
     if is_own_id(text, policy):
         return True
     glance = _glance_of(policy)
-    if glance is not None and text.isascii() and not glance.sees(text):
+    if glance is not None and text.isascii() and not glance.sees(text) and not _spells(text, policy):
         return True
     if thorough or not text.isascii():
         return False

@@ -20,6 +20,7 @@ from spanreel.memory import note_passed
 from spanreel.places import here, step, unreached
 from spanreel.policy import Policy
 from spanreel.rules import Decision, Form
+from spanreel.spelling import may_spell, names_likelihoods, spells, without_pieces, without_spelled
 from spanreel.tool_places import Places, tool_places
 
 WORD: Final = 64
@@ -197,7 +198,7 @@ def _string(text: str, walk: Walk, places: Places, name: str) -> Any:
         return text
     if text.lstrip()[:1] not in _OPENINGS:
         return _prose(text, walk, places, name)
-    thorough = policy.thorough or bool(places) or "\\u" in text
+    thorough = policy.thorough or bool(places) or "\\u" in text or spells(text, functools.partial(examine, walk=walk))
     around = () if thorough else places_in(text, policy.search)
     if not thorough and not around:
         return text
@@ -288,8 +289,9 @@ def _mapping(value: Mapping[Any, Any], walk: Walk, places: Places) -> Any:
         if key in tools:
             inside = (*inside, *tools[key])
         # The likelihoods of a model's tokens have the token itself under this name.
-        likely = key == "token" and "logprob" in value
-        new = examine(item, walk, inside) if likely else examine_under(key, item, walk, inside)
+        likely = key == "token" and any(map(names_likelihoods, value))
+        told = without_spelled(key, item, functools.partial(examine, walk=walk)) if may_spell(key) else item
+        new = examine(told, walk, inside) if likely else examine_under(key, told, walk, inside)
         changed = changed or new is not item or new_key != key
         if new is not GONE:
             redacted[new_key] = new
@@ -322,10 +324,11 @@ def _replace(redacted: dict[Any, Any], key: str, new: Any) -> bool:
 
 
 def _sequence(value: Sequence[Any], walk: Walk, places: Places, name: str) -> Any:
+    told = without_pieces(value, functools.partial(examine, walk=walk)) if type(value) is list else value
     if places:
-        redacted = [_item(item, walk, step(places, str(number)), name) for number, item in enumerate(value)]
+        redacted = [_item(item, walk, step(places, str(number)), name) for number, item in enumerate(told)]
     else:
-        redacted = [examine(item, walk) for item in _without_told_tokens(value, walk)]
+        redacted = [examine(item, walk) for item in told]
     for place in range(1, len(redacted)):  # a command line: --api-key VALUE
         flag = value[place - 1]
         if isinstance(flag, str) and flag.startswith(_FLAG) and isinstance(redacted[place], str) and "=" not in flag:
@@ -338,29 +341,6 @@ def _sequence(value: Sequence[Any], walk: Walk, places: Places, name: str) -> An
         return value
     left = [item for item in redacted if item is not GONE]
     return tuple(left) if isinstance(value, tuple) else left
-
-
-def _without_told_tokens(value: Sequence[Any], walk: Walk) -> Sequence[Any]:
-    """Log probabilities of tokens, which are a text in pieces: without what is found in the whole of it."""
-    first = value[0] if len(value) > 1 else None
-    if type(first) is not dict or not isinstance(first.get("token"), str) or "logprob" not in first:
-        return value
-    tokens = [item["token"] if isinstance(item, dict) and isinstance(item.get("token"), str) else " " for item in value]
-    whole = "".join(tokens)
-    clean = examine_text(whole, walk)
-    if clean == whole:
-        return value
-    # From the first letter that is another to the last, as far from the end.
-    begun = next((place for place, (old, new) in enumerate(zip(whole, clean, strict=False)) if old != new), len(clean))
-    ended = next(
-        (place for place, (old, new) in enumerate(zip(whole[::-1], clean[::-1], strict=False)) if old != new), 0
-    )
-    kept, end = list(value), 0
-    for number, token in enumerate(tokens):
-        start, end = end, end + len(token)
-        if end > begun and start < len(whole) - ended and isinstance(value[number], dict):
-            kept[number] = {"token": MASK, "logprob": value[number].get("logprob")}
-    return kept
 
 
 def _item(item: Any, walk: Walk, places: Places, name: str) -> Any:

@@ -108,6 +108,8 @@ class Joined:
         for name in _FIELDS_SET.get(str(kind), ()):
             if name in delta:
                 block[name] = delta[name]
+                if isinstance(delta[name], str):
+                    self.texts.setdefault((position, name), []).append(delta[name])
         text = delta.get(own)
         if not isinstance(text, str):
             return
@@ -212,7 +214,9 @@ class Hider:
         if name == own:
             return len(value) if isinstance(value, str) and (position, field) in self._whole else {RAW: value}
         if _is_expected(delta, name):
-            return True if same(value, self._expected(position, delta, name)) else {RAW: value}
+            # What is set again may be a text in pieces after all: all of them stand in the record, or none.
+            is_last = isinstance(value, str) and (position, name) not in self._whole
+            return True if not is_last and same(value, self._expected(position, delta, name)) else {RAW: value}
         return value
 
     def _show(self, position: int, delta: Mapping[str, Json], name: str) -> Json:
