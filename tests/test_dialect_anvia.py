@@ -187,7 +187,7 @@ def test_values_that_are_none_cost_nothing() -> None:
 
 
 def test_full_capture_tells_what_goes_to_the_provider_beside_the_agents_own() -> None:
-    full = {
+    full: dict[str, Any] = {
         "anvia.generation.temperature": 0.5,
         "anvia.generation.additional_params": json.dumps({"seed": 7, "temperature": 0.9}),
         "anvia.generation.tool_definitions": json.dumps([{"name": "order", "description": "d", "parameters": {}}]),
