@@ -116,3 +116,36 @@ def test_blocks_that_repeat_calls_of_the_responses_api_are_those_calls() -> None
     one = session_of(told(1, "llm", {"messages": [{"role": "user", "content": "Soup!"}]}, came))
     (call,) = only_run(one).model_calls()
     assert texts([one.messages[ref] for ref in call.output]) == [("assistant", {"dish": "soup"})]
+
+
+def of_javascript(**also: Any) -> dict[str, Any]:
+    """What LangChain's JavaScript says of a model call."""
+    kwargs = {"content": "Enjoy.", "id": "chatcmpl-1", "response_metadata": {}, **also}
+    message = {"lc": 1, "type": "constructor", "id": ["langchain_core", "messages", "AIMessage"], "kwargs": kwargs}
+    told = {"finish_reason": "stop", "model_name": "gpt-5-2026"}
+    counted = {"tokenUsage": {"promptTokens": 10, "completionTokens": 3, "totalTokens": 13}}
+    return {"generations": [[{"text": "Enjoy.", "message": message, "generationInfo": told}]], "llmOutput": counted}
+
+
+def test_a_model_call_of_langchains_javascript_tells_its_end_its_model_and_its_tokens() -> None:
+    one = session_of(told(1, "llm", {"messages": [[{"type": "human", "content": "Soup!"}]]}, of_javascript()))
+    (call,) = only_run(one).model_calls()
+    assert (call.finish_reasons, call.response_model) == (["stop"], "gpt-5-2026")
+    assert call.usage is not None
+    assert (call.usage.input_tokens, call.usage.output_tokens) == (10, 3)
+
+
+def test_details_of_tokens_that_stand_with_the_answer_alone_are_counted() -> None:
+    usage = {
+        "input_tokens": 10,
+        "output_tokens": 3,
+        "total_tokens": 13,
+        "input_token_details": {"cache_read": 4},
+        "output_token_details": {"reasoning": 1},
+    }
+    counted = {"gen_ai.usage.input_tokens": 10, "gen_ai.usage.output_tokens": 3}
+    asked = {"messages": [[{"type": "human", "content": "Soup!"}]]}
+    one = session_of(told(1, "llm", asked, of_javascript(usage_metadata=usage), also=counted))
+    (call,) = only_run(one).model_calls()
+    assert call.usage is not None
+    assert (call.usage.input_tokens, call.usage.cache_read_tokens, call.usage.reasoning_tokens) == (10, 4, 1)

@@ -124,7 +124,7 @@ def _with_content(span: RawSpan, record: ModelRecord) -> ModelRecord:
         stream=streamed,
     )
     known = record.answer
-    usage = _usage(attributes, (known.usage if known else None) or (answered.usage if answered else None))
+    usage = _usage(attributes, *(told.usage if told else None for told in (known, answered)))
     if answered is None and known is None and usage is None:
         answer = None
     else:
@@ -152,29 +152,28 @@ def _settings(attributes: Attributes) -> dict[str, Json]:
     return bodies.settings(found)
 
 
-def _usage(attributes: Attributes, usage: Usage | None) -> Usage | None:
-    """The counts with their details, which stand in the run's metadata or beside them."""
+def _usage(attributes: Attributes, counted: Usage | None, answered: Usage | None) -> Usage | None:
+    """The counts with their details, which stand in the run's metadata, beside them, or with the answer."""
     told = values.members(attributes.get(_METADATA + "usage_metadata"))
     for key in ("input_token_details", "output_token_details"):
         if beside := values.members(attributes.get(f"gen_ai.usage.{key}")):
             told.setdefault(key, beside)
-    detailed = tokens.read(told) or Usage()
-    if usage is None:
-        return detailed if detailed != Usage() else None
-    return values.whole_usage(
-        replace(
-            usage,
-            cache_read_tokens=usage.cache_read_tokens
-            if usage.cache_read_tokens is not None
-            else detailed.cache_read_tokens,
-            cache_write_tokens=usage.cache_write_tokens
-            if usage.cache_write_tokens is not None
-            else detailed.cache_write_tokens,
-            reasoning_tokens=usage.reasoning_tokens
-            if usage.reasoning_tokens is not None
-            else detailed.reasoning_tokens,
-        )
-    )
+    detailed = tokens.read(told)
+    usage = counted or answered or detailed
+    for details in (detailed, answered):
+        if usage is not None and details is not None:
+            usage = _filled(usage, details)
+    return None if usage is None or usage == Usage() else values.whole_usage(usage)
+
+
+def _filled(usage: Usage, details: Usage) -> Usage:
+    """The counts, with those of the cache and of reasoning that only the others have."""
+    missing = {
+        name: getattr(details, name)
+        for name in ("cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
+        if getattr(usage, name) is None
+    }
+    return replace(usage, **missing)
 
 
 def _with_values(span: RawSpan, record: ToolRecord) -> ToolRecord:

@@ -200,19 +200,29 @@ def _answered(body: Json) -> tuple[Message, ...]:
     return tuple({key: value for key, value in message.items() if key != messages.FACTS} for message in told)
 
 
+_CAMEL_USAGE = {"promptTokens": "prompt_tokens", "completionTokens": "completion_tokens", "totalTokens": "total_tokens"}
+
+
 def _read_langchain(body: Json) -> Answer | None:
-    """What a LangChain result, or a message of its alone, tells: who answered, why it ended, and the tokens."""
+    """What a LangChain result, or a message of its alone, tells: who answered, why it ended, and the tokens.
+
+    LangChain's JavaScript writes the same in camel case.
+    """
     generation = _at(body, "generations", 0, 0)
     message = _at(generation, "message") if isinstance(generation, dict) else body
     message = _at(message, "kwargs") or _at(message, "data") or message
     facts: dict[str, Any] = {}
-    for found in (_at(generation, "generation_info"), _at(message, "response_metadata")):
+    told = [_at(generation, name) for name in ("generation_info", "generationInfo")]
+    for found in (*told, _at(message, "response_metadata")):
         facts.update(found if isinstance(found, dict) else {})
     if not facts and not isinstance(generation, dict):
         return None
     reason = values.text(facts, "finish_reason", "stop_reason")
     answer = _answer(values.text(facts, "id"), values.text(facts, "model_name", "model"), reason)
     usage = _at(message, "usage_metadata") or facts.get("token_usage") or _at(body, "llm_output", "token_usage")
+    counted = facts.get("tokenUsage") or _at(body, "llmOutput", "tokenUsage")
+    if not usage and isinstance(counted, dict):
+        usage = {snake: counted.get(camel) for camel, snake in _CAMEL_USAGE.items()}
     return replace(answer, usage=tokens.read(usage))
 
 
