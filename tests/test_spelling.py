@@ -88,7 +88,7 @@ def generated(make: Callable[[str], dict[str, Any]]) -> Field:
 
 def compacted(make: Callable[[str], dict[str, Any]]) -> Field:
     def stream(pieces: list[str]) -> bytes:
-        message = {"id": "msg_1", "type": "message", "role": "assistant", "content": [], "model": "claude"}
+        message: dict[str, Any] = {"id": "msg_1", "type": "message", "role": "assistant", "content": []}
         message["usage"] = {"input_tokens": 1, "output_tokens": 1}
         block = {"type": "compaction", "content": ""}
         return sse(
@@ -265,3 +265,17 @@ def test_values_that_are_no_record_are_not_put_together() -> None:
     for value in (halves, {"a": halves}, [[0.9, halves[0]], [0.8, halves[1]]], [{"a": half} for half in halves]):
         text = json.dumps(value)
         assert redact_attributes({"a": text}).attributes == {"a": text}
+
+
+def test_a_token_that_is_a_secret_is_not_told_by_its_bytes() -> None:
+    (token,) = likely(SECRET)
+    told = json.loads(str(redact_attributes({"a": json.dumps({"logprobs": {"content": [token]}})}).attributes["a"]))
+    assert told == {"logprobs": {"content": [{"token": MASK, "logprob": -1.0}]}}
+
+
+def test_a_secret_that_one_piece_holds_whole_is_redacted_there_alone() -> None:
+    _, stream = FIELDS["a line's own field"]
+    left = exported(ollama.join([(5.0, stream([": ", "before ", f"mail ann@{'example'}.com, ", "after"]))]))
+    told = list(texts(left[conventions.STREAM_CHUNKS]))
+    assert {": ", "before ", "after"} < set(told)
+    assert any(text.startswith("mail [redacted:e_mail:") for text in told)

@@ -115,10 +115,13 @@ def redact_attributes(attributes: Mapping[str, AttributeValue], policy: Policy =
     return Redacted(redacted, frozenset(changed), walk.failures, frozenset(key_ids))
 
 
-def spelled_by(attributes: Mapping[str, AttributeValue], policy: Policy) -> frozenset[str]:
-    """Pieces of what may not leave in the record of a stream: the answer may say the last of them as it came."""
+def spelled_by(attributes: Mapping[str, AttributeValue], policy: Policy) -> frozenset[str] | None:
+    """Pieces of what may not leave in the record of a stream: the answer may say the last of them as it came.
+
+    None where the record spells nothing.
+    """
     record = attributes.get(conventions.STREAM_CHUNKS)
-    return spelling(record, lambda whole: redact_json(whole, policy)[0]) if isinstance(record, str) else frozenset()
+    return spelling(record, lambda whole: redact_json(whole, policy)[0]) if isinstance(record, str) else None
 
 
 def is_examined_quickly(name: str, value: Any, policy: Policy) -> bool:

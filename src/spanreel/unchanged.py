@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from opentelemetry.util.types import AttributeValue
 
-from spanreel import binary, binary_signs
+from spanreel import binary, binary_signs, conventions
 from spanreel.bounds import size_of
 from spanreel.glance import Glance
 from spanreel.json_text import Listed, Parted
@@ -57,7 +57,7 @@ def unchanged(
     # What becomes of an attribute may depend on the others, or on more than what it says.
     if policy.tools or offload is not None or settings.capture is Capture.BOUNDED or settings.max_value_bytes < SHORT:
         return Unchanged(known, written, 0)
-    if policy.asks and spelled_by(attributes, policy):
+    if policy.asks and spelled_by(attributes, policy) is not None:
         return Unchanged(known, written, 0)
     words, numbers, truths, lists = _pairs_of(policy)
     value: Any
@@ -72,7 +72,14 @@ def unchanged(
         elif kind is list or kind is tuple:
             pair = lists[name, value[0]] if len(value) == 1 and type(value[0]) is str else b""  # why a model stopped
         else:
-            if is_harmless_name(name, policy) and _leaves(value, kind, policy, settings.max_value_bytes):
+            spelled = (
+                name != conventions.STREAM_CHUNKS and kind is str and _spells(value, policy)
+            )  # which was asked above
+            if (
+                not spelled
+                and is_harmless_name(name, policy)
+                and _leaves(value, kind, policy, settings.max_value_bytes)
+            ):
                 known[name] = value
                 written += write_attribute(name, value)
             continue
@@ -134,7 +141,7 @@ def _is_clean(value: Any, kind: type, policy: Policy, glance: Glance | None) -> 
         return _is_clean_list(value, policy, glance)
     if kind is Parted:
         return not glance.sees(value.frame) and all(_is_clean_list(one, policy, glance) for one in value.lists.values())
-    return not glance.sees(_without_counts(value) if _TOKENS in value else value) and not _spells(value, policy)
+    return not glance.sees(_without_counts(value) if _TOKENS in value else value)
 
 
 _TOKENS: Final = "_tokens"

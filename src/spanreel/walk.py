@@ -20,7 +20,8 @@ from spanreel.memory import note_passed
 from spanreel.places import here, step, unreached
 from spanreel.policy import Policy
 from spanreel.rules import Decision, Form
-from spanreel.spelling import may_spell, names_likelihoods, spells, without_pieces, without_spelled
+from spanreel.spelling import may_spell, spells, without_pieces, without_spelled
+from spanreel.text_pieces import names_likelihoods
 from spanreel.tool_places import Places, tool_places
 
 WORD: Final = 64

@@ -1,0 +1,130 @@
+"""The record of how a stream was cut, as protocols write it: the texts in its events, which may be pieces of one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from spanreel.model import Json
+from spanreel.text_pieces import INDEXES, Path, Piece, differ, texts_in
+
+REPEATS: Final = "$repeats"
+"""Stands in the place of events that repeat the one before them (`protocols.chunks`)."""
+ABSENT: Final = "$absent"
+"""Under this stand the names of members that an event has not (`protocols.residue`)."""
+_SHORT: Final = 4
+"""Characters up to which pieces of a text are the same one after another, now and then."""
+_NUMBERS: Final = frozenset({int, float, bool, type(None)})
+
+
+class Gathered:
+    """The texts of a record by their places: what is found in a moment, and is enough for nearly all of them."""
+
+    def __init__(self) -> None:
+        self._root: dict[str, Any] = {}
+        self._texts: list[list[str]] = []
+        self._indexes: dict[str, int] = {}
+        self._alternate = False
+
+    def read(self, chunks: Sequence[Json]) -> bool:
+        """Take in a record; whether `wholes` are all that may be spelled there."""
+        for chunk in chunks:
+            for part in chunk[1:] if type(chunk) is list else ():
+                if type(part) is dict and not (
+                    self._repeats(part) if REPEATS in part else self._event(part, self._root)
+                ):
+                    return False
+        pieces = list(filter(differ, self._texts))
+        # What is as in the event before is not written again.
+        return not pieces or not (self._alternate or any(0 < len(one) <= _SHORT for some in pieces for one in some))
+
+    def wholes(self) -> Iterator[str]:
+        """What the texts at each place are together."""
+        return ("".join(pieces) for pieces in self._texts if differ(pieces))
+
+    def _event(self, value: Json, node: dict[str, Any]) -> bool:
+        for key, item in value.items() if type(value) is dict else [("", item) for item in value]:
+            kind = type(item)
+            if kind is str:
+                if key != "type":
+                    self._at(node, key).append(item)
+            elif kind is int:
+                if key[-5:] in INDEXES and self._indexes.setdefault(key, item) != item:
+                    self._alternate = True
+            elif (kind is dict or kind is list) and item and key != ABSENT:
+                child = node.get(key)
+                if child is None:
+                    child = node[key] = {}
+                self._event(item, child)
+        return True
+
+    def _at(self, node: dict[str, Any], key: str) -> list[str]:
+        pieces: list[str] | None = node.get(f"={key}")
+        if pieces is None:
+            pieces = node[f"={key}"] = []
+            self._texts.append(pieces)
+        return pieces
+
+    def _repeats(self, part: Mapping[str, Json]) -> bool:
+        try:
+            for steps, column in part[REPEATS]["values"]:
+                kinds = set(map(type, column.values() if type(column) is dict else column))
+                if kinds == {str} and type(column) is list:
+                    node = self._root
+                    for step in steps[:-1]:
+                        node = node.setdefault(step if type(step) is str else "", {})
+                    self._at(node, steps[-1] if type(steps[-1]) is str else "").extend(column)
+                elif not kinds <= _NUMBERS:
+                    return False
+        except (LookupError, TypeError, ValueError, AttributeError):
+            return False
+        return True
+
+
+def recorded(chunks: Sequence[Json], numbers: Iterator[int]) -> Iterator[Piece]:
+    """The texts of a record; numbered as `rebuilt` comes by them."""
+    events: Counter[str] = Counter()
+    stood: dict[str, dict[Path, Path]] = {}
+    among: dict[Path, Path] = {}
+    kind = ""
+    for chunk in chunks:
+        told: Any = chunk[1] if isinstance(chunk, list) and len(chunk) > 1 else None
+        kind = _kind_of(told) or kind
+        events[kind] += 1
+        indexes = stood.setdefault(kind, {})
+        for number, text, path, places in texts_in(chunk, (), numbers, told=False):
+            if len(path) < 2 or path[-1] == "type" or ABSENT in path:
+                continue
+            if path[:2] == (1, REPEATS):
+                place = _place_of_column(told, path)
+                yield Piece(number, _whole_column(told, path, text), place, among.get(place, ()), events[kind])
+                continue
+            for depth, found in places:
+                indexes[path[:depth]] = found
+            inside = tuple(one for depth in range(len(path)) for one in indexes.get(path[:depth], ()))
+            among[path[1:]] = inside
+            yield Piece(number, text, path[1:], inside, events[kind])
+
+
+def _kind_of(told: Json) -> str:
+    kind = told.get("type") if isinstance(told, dict) else told
+    return kind if isinstance(kind, str) else ""
+
+
+def _place_of_column(told: Mapping[str, Json], path: Path) -> Path:
+    """The place, in an event, of what repeats have in a column; what is no such column stands where it stands."""
+    try:
+        _, _, values, number, inside, *rest = path
+        steps, _ = told[REPEATS][values][number]
+        return (*steps, *(step for step in rest[1:] if step != "all")) if inside == 1 else path
+    except (LookupError, TypeError, ValueError):
+        return path
+
+
+def _whole_column(told: Mapping[str, Json], path: Path, text: str) -> str:
+    """The text as often as it comes."""
+    if path[-1] != "all":
+        return text
+    after = told[REPEATS].get("after")
+    return text * (len(after) + 1) if isinstance(after, list) else text
