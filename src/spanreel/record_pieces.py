@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from operator import mul
 from typing import Any, Final
 
 from spanreel.model import Json
@@ -13,8 +15,7 @@ REPEATS: Final = "$repeats"
 """Stands in the place of events that repeat the one before them (`protocols.chunks`)."""
 ABSENT: Final = "$absent"
 """Under this stand the names of members that an event has not (`protocols.residue`)."""
-_SHORT: Final = 4
-"""Characters up to which pieces of a text are the same one after another, now and then."""
+_MOST_COPIES: Final = 4
 _NUMBERS: Final = frozenset({int, float, bool, type(None)})
 
 
@@ -23,50 +24,68 @@ class Gathered:
 
     def __init__(self) -> None:
         self._root: dict[str, Any] = {}
-        self._texts: list[list[str]] = []
-        self._indexes: dict[str, int] = {}
+        self._texts: list[tuple[list[str], list[int]]] = []
         self._alternate = False
+        self._event = 0
 
     def read(self, chunks: Sequence[Json]) -> bool:
         """Take in a record; whether `wholes` are all that may be spelled there."""
+        events: Counter[str] = Counter()
+        kind = ""
         for chunk in chunks:
-            for part in chunk[1:] if type(chunk) is list else ():
-                if type(part) is dict and not (
-                    self._repeats(part) if REPEATS in part else self._event(part, self._root)
-                ):
-                    return False
-        pieces = list(filter(differ, self._texts))
-        # What is as in the event before is not written again.
-        return not pieces or not (self._alternate or any(0 < len(one) <= _SHORT for some in pieces for one in some))
+            if type(chunk) is not list or len(chunk) < 2:
+                return False
+            kind = _kind_of(chunk[1]) or kind
+            events[kind] += 1
+            self._event = events[kind]
+            for part in chunk[1:]:
+                if type(part) is dict:
+                    if REPEATS not in part:
+                        self._gather(part, self._root)
+                    elif not self._unroll(part):
+                        return False
+        return not self._alternate or not any(differ(pieces) for pieces, _ in self._texts)
 
     def wholes(self) -> Iterator[str]:
         """What the texts at each place are together."""
-        return ("".join(pieces) for pieces in self._texts if differ(pieces))
+        for pieces, events in self._texts:
+            if differ(pieces):
+                yield "".join(pieces)
+                if events[-1] - events[0] >= len(events):
+                    yield "".join(map(mul, pieces, copies(events)))
 
-    def _event(self, value: Json, node: dict[str, Any]) -> bool:
+    def _gather(self, value: Json, node: dict[str, Any]) -> None:
         for key, item in value.items() if type(value) is dict else [("", item) for item in value]:
             kind = type(item)
             if kind is str:
                 if key != "type":
-                    self._at(node, key).append(item)
+                    pieces, events = self._at(node, key)
+                    pieces.append(item)
+                    events.append(self._event)
             elif kind is int:
-                if key[-5:] in INDEXES and self._indexes.setdefault(key, item) != item:
-                    self._alternate = True
+                if key[-5:] in INDEXES:
+                    self._index(node.setdefault(f"#{key}", []), item)
             elif (kind is dict or kind is list) and item and key != ABSENT:
                 child = node.get(key)
                 if child is None:
                     child = node[key] = {}
-                self._event(item, child)
-        return True
+                self._gather(item, child)
 
-    def _at(self, node: dict[str, Any], key: str) -> list[str]:
-        pieces: list[str] | None = node.get(f"={key}")
-        if pieces is None:
-            pieces = node[f"={key}"] = []
-            self._texts.append(pieces)
-        return pieces
+    def _at(self, node: dict[str, Any], key: str) -> tuple[list[str], list[int]]:
+        found: tuple[list[str], list[int]] | None = node.get(f"={key}")
+        if found is None:
+            found = node[f"={key}"] = [], []
+            self._texts.append(found)
+        return found
 
-    def _repeats(self, part: Mapping[str, Json]) -> bool:
+    def _index(self, came: list[int], index: int) -> None:
+        """Note an index; texts alternate where one comes again after another."""
+        if not came or came[-1] != index:
+            self._alternate = self._alternate or index in came
+            came.append(index)
+
+    def _unroll(self, part: Mapping[str, Json]) -> bool:
+        """Take in repeats; whether that can be done in a moment."""
         try:
             for steps, column in part[REPEATS]["values"]:
                 kinds = set(map(type, column.values() if type(column) is dict else column))
@@ -74,12 +93,19 @@ class Gathered:
                     node = self._root
                     for step in steps[:-1]:
                         node = node.setdefault(step if type(step) is str else "", {})
-                    self._at(node, steps[-1] if type(steps[-1]) is str else "").extend(column)
+                    pieces, events = self._at(node, steps[-1] if type(steps[-1]) is str else "")
+                    pieces.extend(column)
+                    events.extend([self._event] * len(column))
                 elif not kinds <= _NUMBERS:
                     return False
         except (LookupError, TypeError, ValueError, AttributeError):
             return False
         return True
+
+
+def copies(events: Sequence[int]) -> list[int]:
+    """How often the texts came that events of these numbers brought: what is as before is not written again."""
+    return [*(min(max(after - event, 1), _MOST_COPIES) for event, after in pairwise(events)), 1]
 
 
 def recorded(chunks: Sequence[Json], numbers: Iterator[int]) -> Iterator[Piece]:

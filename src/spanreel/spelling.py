@@ -9,13 +9,13 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Iterator, Sequence
-from itertools import count, pairwise
+from itertools import count
 from typing import Final
 
 from spanreel import json_text
 from spanreel.detectors import MASK
 from spanreel.model import Json
-from spanreel.record_pieces import Gathered, recorded
+from spanreel.record_pieces import Gathered, copies, recorded
 from spanreel.text_pieces import Path, Piece, differ, names_likelihoods, rebuilt, texts_in
 
 Redact = Callable[[str], object]
@@ -29,7 +29,6 @@ GLANCE: Final = r'og_?[pP]rob[A-Za-z]*\\*"\s*:\s*(?:[\[{]\s*[^\]}\s]|-?\d)|"(?:e
 _SIGNS: Final = ("ogprob", "og_prob", "ogProb", *_LISTED)
 _PIECES: Final = re.compile(GLANCE)
 _RECORD: Final = re.compile(r"\[\[\d+(?:\.\d+)?,(?:\{|\"[\w.]+\"[,\]])")
-_MOST_COPIES: Final = 4
 _MASKED: Final = json_text.encode(MASK)
 _SHORT: Final = 4
 """Characters of a secret that are none."""
@@ -149,10 +148,9 @@ def _together(pieces: Sequence[Piece]) -> Iterator[list[Piece]]:
             apart.setdefault(piece.among, []).append(piece)
         if len(apart) > 1:
             yield from apart.values()
-        # What is as in the event before is not written again.
-        steps = [min(max(after.event - one.event, 1), _MOST_COPIES) for one, after in pairwise(together)]
-        if any(step > 1 for step in steps):
-            yield [piece._replace(text=piece.text * n) for piece, n in zip(together, [*steps, 1], strict=True)]
+        often = copies([piece.event for piece in together])
+        if any(number > 1 for number in often):
+            yield [piece._replace(text=piece.text * number) for piece, number in zip(together, often, strict=True)]
 
 
 def _spelled(pieces: Sequence[Piece], redact: Redact) -> set[int]:
