@@ -279,3 +279,18 @@ def test_a_secret_that_one_piece_holds_whole_is_redacted_there_alone() -> None:
     told = list(texts(left[conventions.STREAM_CHUNKS]))
     assert {": ", "before ", "after"} < set(told)
     assert any(text.startswith("mail [redacted:e_mail:") for text in told)
+
+
+@pytest.mark.parametrize("name", ["a line's own field", "an event that nobody knows", "a choice's own field"])
+def test_a_record_as_session_documents_have_it_is_redacted_as_its_text_is(name: str) -> None:
+    protocol, stream = FIELDS[name]
+    answer = protocol.join([(5.0, stream([": ", SECRET[:9], f"{SECRET[9:]}."]))])
+    said: dict[str, Any] = {
+        conventions.STREAM_CHUNKS: answer.chunks,
+        conventions.OUTPUT_MESSAGES: answer.messages,
+        "spanreel.response.fields": answer.provider_fields,
+    }
+    given = json.loads(json.dumps(said))
+    left = redact_attributes(given).attributes
+    assert not {SECRET[:9], f"{SECRET[9:]}."} & set(texts(left))
+    assert given == json.loads(json.dumps(said))

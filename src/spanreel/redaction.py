@@ -87,7 +87,7 @@ def redact_attributes(attributes: Mapping[str, AttributeValue], policy: Policy =
     told = spelled_by(attributes, policy)
     for name, value in attributes.items():
         is_record = name == conventions.STREAM_CHUNKS
-        left = without_told(value, told) if told and isinstance(value, str) and not is_record else value
+        left = value if is_record or not told else _without_told(value, told)
         if left is value and name not in tools and is_examined_quickly(name, value, policy):
             redacted[name] = value
             continue
@@ -120,8 +120,20 @@ def spelled_by(attributes: Mapping[str, AttributeValue], policy: Policy) -> froz
 
     None where the record spells nothing.
     """
-    record = attributes.get(conventions.STREAM_CHUNKS)
+    record: object = attributes.get(conventions.STREAM_CHUNKS)
+    record = json_text.encode(record) if isinstance(record, list) else record  # as a session document has it
     return spelling(record, lambda whole: redact_json(whole, policy)[0]) if isinstance(record, str) else None
+
+
+def _without_told(value: AttributeValue, told: frozenset[str]) -> AttributeValue:
+    if isinstance(value, str):
+        return without_told(value, told)
+    if not isinstance(value, (list, dict)):
+        return value
+    text = json_text.encode(value)
+    left = without_told(text, told)
+    clean: AttributeValue = value if left is text else json_text.decode(left)
+    return clean
 
 
 def is_examined_quickly(name: str, value: Any, policy: Policy) -> bool:
