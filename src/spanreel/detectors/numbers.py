@@ -113,6 +113,11 @@ _IBAN_LENGTHS: Final = {
     RS22 RU33 SA24 SC31 SD18 SE24 SI19 SK24 SM27 SO23 ST25 SV28 TL23 TN24 TR26 UA29 VA22 VG24 XK20 YE30
     """.split()  # noqa: SIM905 -- a list of words reads best as words
 }
+_IBAN_NUMERIC: Final = frozenset(
+    "AE AT BA BE BI CR CZ DE DK EE EG ES FI FO GL HR HU IL IS LT LY ME MN MR NO PL PT RS SD SE SI SK SO ST TL TN VA "
+    "XK".split()  # noqa: SIM905 -- as above
+)
+"""Where account numbers have no letters after the country's."""
 _IBAN_START: Final = re.compile(r"(?<![A-Za-z0-9])(?:[A-Z]{2}|[a-z]{2})[0-9]{2}(?=[ \u00a0\u202f-]?[A-Za-z0-9]{4})")
 _IBAN_BODY: Final = re.compile(r"(?:[ \u00a0\u202f-]?[A-Za-z0-9]){11,31}")
 _IBAN_REACH: Final = 16
@@ -144,6 +149,8 @@ def _iban_end(text: str, start: re.Match[str]) -> int:
     if left or text[end : end + 1].isalnum():
         return 0
     compact = "".join(filter(str.isalnum, text[start.start() : end])).upper()
+    if compact[:2] in _IBAN_NUMERIC and not compact[4:].isdigit():
+        return 0
     number = "".join(str(int(character, 36)) for character in compact[4:] + compact[:4])
     return end if int(number) % 97 == 1 else 0
 
