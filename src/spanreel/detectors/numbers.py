@@ -114,8 +114,9 @@ _IBAN_LENGTHS: Final = {
     """.split()  # noqa: SIM905 -- a list of words reads best as words
 }
 _IBAN_NUMERIC: Final = frozenset(
-    "AE AT BA BE BI CR CZ DE DK EE EG ES FI FO GL HR HU IL IS LT LY ME MN MR NO PL PT RS SD SE SI SK SO ST TL TN VA "
-    "XK".split()  # noqa: SIM905 -- as above
+    """
+    AE AT BA BE BI CR CZ DE DK EE EG ES FI FO GL HR HU IL IS LT LY ME MN MR NO PL PT RS SD SE SI SK SO ST TL TN VA XK
+    """.split()  # noqa: SIM905 -- as above
 )
 """Where account numbers have no letters after the country's."""
 _IBAN_START: Final = re.compile(r"(?<![A-Za-z0-9])(?:[A-Z]{2}|[a-z]{2})[0-9]{2}(?=[ \u00a0\u202f-]?[A-Za-z0-9]{4})")
