@@ -104,6 +104,10 @@ class BodyKind(StrEnum):
     """By the methods of files and of urllib3's responses: ``read``, ``readinto``, ``stream``, ..."""
 
 
+def _as_they_are(_headers: Mapping[str, str], pieces: Sequence[Piece]) -> list[Piece]:
+    return list(pieces)
+
+
 @dataclass(frozen=True, slots=True)
 class ClientPoint:
     """One HTTP client's `send`: where exchanges are caught.
@@ -112,10 +116,11 @@ class ClientPoint:
     ``read_request(arguments)`` gives the request with its body, or None where the body is not in memory;
     ``peek(arguments)`` gives (method, path) cheaply. ``read_body(response)`` gives the body where it has already been
     read and decoded, else None. ``pass_body(response, wrap)`` puts ``wrap(stream)`` in the place of the body stream
-    that is still to come. ``decode(response, pieces)`` undoes the content encoding, piece by piece.
-    ``build(arguments, answer)`` makes the native response of a replay, and ``settle(arguments, response)`` does with it
-    what the client does before it returns one; ``rewrite(arguments, request)`` gives the arguments that send this
-    request's body to its URL in the place of their own. ``expose(arguments, see)`` is for clients that may raise for a
+    that is still to come. ``decode(headers, pieces)`` undoes the content encoding, piece by piece, where the
+    client has not. ``build(arguments, answer)`` makes the native response of a replay, and
+    ``settle(arguments, response)`` does with it what the client does before it returns one;
+    ``rewrite(arguments, request)`` gives the arguments that send this request's body to its URL in the place of their
+    own. ``expose(arguments, see)`` is for clients that may raise for a
     response inside their `send`: it gives the arguments with which the client shows it to ``see`` first, or None where
     it raises for none.
     """
@@ -131,8 +136,8 @@ class ClientPoint:
     read_headers: Callable[[Any], Mapping[str, str]]
     read_body: Callable[[Any], bytes | None]
     pass_body: Callable[[Any, Callable[[Any], Any]], None]
-    decode: Callable[[Mapping[str, str], Sequence[Piece]], list[Piece]]
     build: Callable[[Mapping[str, Any], HttpAnswer], Any]
     settle: Callable[[Mapping[str, Any], Any], Any]
     rewrite: Callable[[Mapping[str, Any], HttpRequest], Mapping[str, Any]]
+    decode: Callable[[Mapping[str, str], Sequence[Piece]], list[Piece]] = _as_they_are
     expose: Callable[[Mapping[str, Any], Callable[[Any], None]], Mapping[str, Any] | None] | None = None

@@ -8,12 +8,12 @@ from __future__ import annotations
 import asyncio
 import importlib
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any, Final
 
 from spanreel.clients.pacing import paced_async
-from spanreel.exchange import BodyKind, ClientPoint, HttpAnswer, HttpRequest, Piece
+from spanreel.exchange import BodyKind, ClientPoint, HttpAnswer, HttpRequest
 
 _READER_LIMIT: Final = 2**16
 
@@ -41,11 +41,6 @@ def read_request(arguments: Mapping[str, Any]) -> HttpRequest | None:
 def pass_body(response: Any, wrap: Callable[[Any], Any]) -> None:
     """Let ``wrap`` stand between the connection's reader and the response."""
     response.content = wrap(response.content)
-
-
-def decode(_headers: Mapping[str, str], pieces: Sequence[Piece]) -> list[Piece]:
-    """The pieces, which are decoded when they are read."""
-    return list(pieces)
 
 
 def build(arguments: Mapping[str, Any], answer: HttpAnswer) -> Any:
@@ -180,7 +175,6 @@ AIOHTTP = (
         read_headers=lambda response: response.headers,
         read_body=lambda response: response._body,  # noqa: SLF001 - reading it would be the caller's wait
         pass_body=pass_body,
-        decode=decode,
         build=build,
         settle=settle,
         rewrite=rewrite,

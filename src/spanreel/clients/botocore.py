@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import importlib
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NoReturn
-from urllib.parse import urlsplit
 
 from spanreel.clients.pacing import paced
-from spanreel.exchange import BodyKind, ClientPoint, HttpAnswer, HttpRequest, Piece
+from spanreel.clients.prepared import peek, read_request
+from spanreel.exchange import BodyKind, ClientPoint, HttpAnswer, HttpRequest
 
 
 def bind(_wrapped: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -17,31 +17,10 @@ def bind(_wrapped: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Map
     return {"request": args[0]} if args else kwargs
 
 
-def peek(arguments: Mapping[str, Any]) -> tuple[str, str]:
-    """Method and path; the path of what is no POST nobody asks for."""
-    request = arguments["request"]
-    return request.method, urlsplit(request.url).path if request.method == "POST" else ""
-
-
-def read_request(arguments: Mapping[str, Any]) -> HttpRequest | None:
-    """The request with its body; None where the body is a file."""
-    request = arguments["request"]
-    body = request.body.encode() if isinstance(request.body, str) else request.body
-    if not isinstance(body, bytes | bytearray):
-        return None
-    url = urlsplit(request.url)
-    return HttpRequest(request.method, request.url, url.hostname or "", url.path, bytes(body), url.port)
-
-
 def pass_body(response: Any, wrap: Callable[[Any], Any]) -> None:
     """Let ``wrap`` stand between the connection's stream and the response."""
     passed = wrap(_Stream(response.raw))
     response.raw = Raw(passed, passed.close, response.raw)
-
-
-def decode(_headers: Mapping[str, str], pieces: Sequence[Piece]) -> list[Piece]:
-    """The pieces, which are not encoded."""
-    return list(pieces)
 
 
 def build(arguments: Mapping[str, Any], answer: HttpAnswer) -> Any:
@@ -145,7 +124,6 @@ BOTOCORE = (
         read_headers=lambda response: response.headers,
         read_body=lambda response: response._content,  # noqa: SLF001 - reading it would be the caller's wait
         pass_body=pass_body,
-        decode=decode,
         build=build,
         settle=settle,
         rewrite=rewrite,

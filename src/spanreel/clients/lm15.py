@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from http.client import responses as REASONS  # noqa: N812 -- a constant, which the standard library writes small
 from operator import attrgetter
@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from spanreel.clients.pacing import paced, paced_async
-from spanreel.exchange import BodyKind, ClientPoint, HttpAnswer, HttpRequest, Piece
+from spanreel.exchange import BodyKind, ClientPoint, HttpAnswer, HttpRequest
 
 _ROOT = "dspy._vendor.lm15.transports"
 
@@ -50,11 +50,6 @@ def read_body(_response: Any) -> None:
 def pass_body(response: Any, wrap: Callable[[Any], Any]) -> None:
     """Let ``wrap`` stand between the connection's pieces and the response."""
     response._chunks = wrap(response._chunks)  # noqa: SLF001 -- no public name gives them unread
-
-
-def decode(_headers: Mapping[str, str], pieces: Sequence[Piece]) -> list[Piece]:
-    """The pieces, for which no encoding is asked."""
-    return list(pieces)
 
 
 def build(is_async: bool, arguments: Mapping[str, Any], answer: HttpAnswer) -> Any:
@@ -108,7 +103,6 @@ def _client(target: str, *, is_async: bool) -> ClientPoint:
         read_headers=read_headers,
         read_body=read_body,
         pass_body=pass_body,
-        decode=decode,
         build=partial(build, is_async),
         settle=settle_async if is_async else settle,
         rewrite=rewrite,

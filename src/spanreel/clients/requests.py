@@ -4,36 +4,20 @@ from __future__ import annotations
 
 import importlib
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from http.client import responses as REASONS  # noqa: N812 -- a constant, which the standard library writes small
 from operator import attrgetter
 from typing import Any
-from urllib.parse import urlsplit
 
 from spanreel.clients.pacing import paced
-from spanreel.exchange import BodyKind, ClientPoint, HttpAnswer, HttpRequest, Piece
+from spanreel.clients.prepared import peek, read_request
+from spanreel.exchange import BodyKind, ClientPoint, HttpAnswer, HttpRequest
 
 
 def bind(wrapped: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
     """The arguments by name, the session as ``self``."""
     return {**({"request": args[0]} if args else {}), **kwargs, "self": wrapped.__self__}
-
-
-def peek(arguments: Mapping[str, Any]) -> tuple[str, str]:
-    """Method and path; the path of what is no POST nobody asks for."""
-    request = arguments["request"]
-    return request.method, urlsplit(request.url).path if request.method == "POST" else ""
-
-
-def read_request(arguments: Mapping[str, Any]) -> HttpRequest | None:
-    """The request with its body; None where the body is a file or a stream."""
-    request = arguments["request"]
-    body = request.body.encode() if isinstance(request.body, str) else request.body
-    if not isinstance(body, bytes | bytearray):
-        return None
-    url = urlsplit(request.url)
-    return HttpRequest(request.method, request.url, url.hostname or "", url.path, bytes(body), url.port)
 
 
 def read_body(response: Any) -> bytes | None:
@@ -45,11 +29,6 @@ def read_body(response: Any) -> bytes | None:
 def pass_body(response: Any, wrap: Callable[[Any], Any]) -> None:
     """Let ``wrap`` stand between the connection's stream and the response."""
     response.raw = wrap(response.raw)
-
-
-def decode(_headers: Mapping[str, str], pieces: Sequence[Piece]) -> list[Piece]:
-    """The pieces, which are decoded when they are read."""
-    return list(pieces)
 
 
 def build(arguments: Mapping[str, Any], answer: HttpAnswer) -> Any:
@@ -157,7 +136,6 @@ REQUESTS = (
         read_headers=attrgetter("headers"),
         read_body=read_body,
         pass_body=pass_body,
-        decode=decode,
         build=build,
         settle=settle,
         rewrite=rewrite,
