@@ -613,6 +613,34 @@ def test_a_signal_that_the_program_handles_or_sends_to_another_is_waited_for_by_
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_a_pool_that_ends_its_workers_by_a_signal_has_what_their_tasks_recorded(tmp_path: Path, method: str) -> None:
+    file, script = tmp_path / "traces.jsonl", tmp_path / "script.py"
+    script.write_text(
+        textwrap.dedent(
+            """
+            import multiprocessing, sys
+            import spanreel.auto
+
+            @spanreel.run(agent="of a pool")
+            def task(number):
+                return number + 1
+
+            if __name__ == "__main__":
+                with multiprocessing.get_context(sys.argv[1]).Pool(2) as pool:
+                    print(pool.map(task, range(4)))
+            """
+        )
+    )
+    environ = {**os.environ, "SPANREEL_FILE": str(file), "SPANREEL_FLUSH": "run"}
+    ran = subprocess.run(
+        [sys.executable, str(script), method], env=environ, check=True, timeout=600, capture_output=True, text=True
+    )
+    assert ran.stdout == "[1, 2, 3, 4]\n"
+    assert read_names(file) == ["invoke_agent of a pool"] * 4
+
+
+@pytest.mark.slow
 def test_a_thread_that_goes_on_after_the_main_thread_is_recorded(tmp_path: Path) -> None:
     file = tmp_path / "traces.jsonl"
     ran = run_script(

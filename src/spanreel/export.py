@@ -125,9 +125,9 @@ class Pipeline:
             self._changed.notify_all()
             return self._changed.wait_for(lambda: self._done >= target, timeout)
 
-    def flush_last(self) -> None:
-        """Export what waits, as long as the process's exit may take: it may be about to end."""
-        self.flush(self._patience())
+    def flush_last(self) -> bool:
+        """Export what waits, as long as the process's exit may take: it may be about to end. Whether that sufficed."""
+        return self.flush(self._patience())
 
     def _patience(self) -> float:
         return EXIT_SECONDS_FAILING if self._delivery.failing else EXIT_SECONDS

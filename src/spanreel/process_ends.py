@@ -19,6 +19,7 @@ from typing import Any, Final, Protocol
 import wrapt
 
 from spanreel.quiet import quietly
+from spanreel.wrappers import WrappedFunction
 
 _DEADLY: Final = frozenset(
     number for name in ("SIGTERM", "SIGHUP", "SIGQUIT") if (number := getattr(signal, name, None)) is not None
@@ -35,8 +36,8 @@ class Pipeline(Protocol):
     def wait_until_ready(self) -> None:
         """Wait, within a bounded time, for what is being imported."""
 
-    def flush_last(self) -> None:
-        """Export what waits, within a bounded time; the process may go on after all."""
+    def flush_last(self) -> bool:
+        """Export what waits, within a bounded time, and whether that sufficed; the process may go on after all."""
 
     def shutdown(self) -> None:
         """Export what waits, within a bounded time, and take no more."""
@@ -74,8 +75,8 @@ def _watch_calls_that_end() -> None:
         (signal, "raise_signal", _is_deadly),
     ):
         original = getattr(owner, name, None)
-        if original is not None and not isinstance(original, wrapt.FunctionWrapper):
-            setattr(owner, name, wrapt.FunctionWrapper(original, _flushing_where(ends)))
+        if original is not None and not isinstance(original, WrappedFunction):
+            setattr(owner, name, WrappedFunction(original, _flushing_where(ends)))
 
 
 def _always(*_: object, **__: object) -> bool:
@@ -102,6 +103,32 @@ def _flushing_where(ends: Callable[..., bool]) -> Callable[..., Any]:
         return wrapped(*given, **named)
 
     return call
+
+
+def _watch_pools(module: Any) -> None:
+    """A pool of processes ends its workers by a signal when it has all results: what they recorded goes before."""
+    module.worker = WrappedFunction(module.worker, _work)
+
+
+def _work(wrapped: Callable[..., Any], _: object, given: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
+    with quietly("watch the results of a pool"):
+        results = named["outqueue"] if "outqueue" in named else given[1]
+        if isinstance(results, sys.modules["multiprocessing.queues"].SimpleQueue):  # that of a pool of threads is not
+            results.put = _flushing_before(results.put)
+    return wrapped(*given, **named)
+
+
+def _flushing_before(put: Callable[[Any], None]) -> Callable[[Any], None]:
+    is_worth_it = True
+
+    def put_after(result: Any) -> None:
+        nonlocal is_worth_it
+        with quietly("export before a result of a pool"):
+            # Who waited in vain once waits no more: tasks are not to be as slow as a backend that is away.
+            is_worth_it = is_worth_it and all(pipeline.flush_last() for pipeline in list(_pipelines))
+        put(result)
+
+    return put_after
 
 
 def _begin_child() -> None:
@@ -131,3 +158,4 @@ if hasattr(threading, "_register_atexit"):
     with contextlib.suppress(RuntimeError):
         threading._register_atexit(_make_ready)  # noqa: SLF001 -- there is no public name for it
 atexit.register(_shut_down)
+wrapt.register_post_import_hook(_watch_pools, "multiprocessing.pool")
