@@ -206,7 +206,7 @@ def test_blocks_of_citations_of_the_providers_tools_and_of_images_come_to_what_t
     ]
     assert answer.finish_reasons == ["error"]
     assert not [said for said in ("said", "of it", "more", "QUJD") if said in json.dumps(answer.chunks)]
-    answer.messages = deepcopy(answer.messages)
+    answer = deepcopy(answer)
     answer.messages[0]["parts"][0]["content"] = "other"
     assert b"said." not in bedrock.write_response(answer)
 

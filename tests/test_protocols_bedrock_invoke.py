@@ -310,12 +310,12 @@ def test_a_stream_cut_off_or_with_frames_of_another_kind_is_kept(name: str) -> N
 @pytest.mark.parametrize("name", CALLS)
 def test_what_has_been_put_in_since_is_written(name: str) -> None:
     request = bedrock_invoke.read_request(json.dumps(CALLS[name][0]).encode(), Operation.CHAT)
-    request.messages = deepcopy(request.messages)  # those that were read before are the same
+    request = deepcopy(request)  # those that were read before are the same
     request.messages[-1]["parts"][0]["content"] = "asked since"
     assert "asked since" in bedrock_invoke.write_request(request).decode()
     assert "Count." not in bedrock_invoke.write_request(request).decode()
     answer = bedrock_invoke.read_response(json.dumps(CALLS[name][1]).encode(), 200)
-    answer.messages = deepcopy(answer.messages)
+    answer = deepcopy(answer)
     answer.messages[0]["parts"][0]["content"] = "said since"
     answer.messages[0]["finish_reason"] = "length"
     again = bedrock_invoke.read_response(bedrock_invoke.write_response(answer), 200)

@@ -154,7 +154,7 @@ def test_odd_choices_are_kept(choices: Any) -> None:
 
 def test_what_has_been_put_in_since_is_written() -> None:
     answer = completions.join(pieces_of(STREAM))
-    answer.messages = deepcopy(answer.messages)
+    answer = deepcopy(answer)
     answer.messages[0]["parts"][0]["content"] = "changed since"
     answer.messages[0]["finish_reason"] = "stop"
     body = json.loads(completions.write_response(answer))

@@ -80,7 +80,7 @@ def test_names_with_underscores_mean_the_same_and_are_written_again() -> None:
     written = gemini.write_request(request)
     assert same(json.loads(written), asked)
     assert gemini.read_request(written, Operation.CHAT) == request
-    request.messages = deepcopy(request.messages)
+    request = deepcopy(request)
     request.messages[0]["parts"][1]["content"] = "REVG"
     assert b"QUJD" not in gemini.write_request(request)
 
