@@ -51,22 +51,13 @@ class HttpAnswer:
         return b"".join(piece for _, piece in self.pieces)
 
 
-class ModelProtocol(Protocol):
-    """How a provider writes exchanges; each module in `spanreel.protocols` has these names. Pure, no I/O.
+class Speech(Protocol):
+    """How exchanges are read and written. Pure, no I/O.
 
-    What a protocol reads and writes again is the same exchange: ``read_request(write_request(r)) == r``, and likewise
-    for answers. Reading never raises on unknown fields (they are kept in ``provider_fields``); on what is not of the
-    protocol's form at all it raises ValueError saying what and where.
+    What is read and written again is the same exchange: ``read_request(write_request(r)) == r``, and likewise for
+    answers. Reading never raises on unknown fields (they are kept in ``provider_fields``); on what is not of the form
+    at all it raises ValueError saying what and where.
     """
-
-    NAME: str
-    """The protocol's name, as recorded (``openai_chat``)."""
-    PROVIDER: str
-    """The provider's name by the GenAI conventions, where the host does not say otherwise."""
-    PATHS: Mapping[str, Operation]
-    """Ends of URL paths that carry this protocol by POST, and what they ask for."""
-    STREAM_TYPE: str
-    """The content type of a streamed answer."""
 
     def read_request(self, body: bytes, operation: Operation) -> Request:
         """Read a request body."""
@@ -91,6 +82,19 @@ class ModelProtocol(Protocol):
     def split(self, answer: Answer) -> list[Piece]:
         """Write an answer as a stream: cut as its ``chunks`` say, or as the provider would where it has none."""
         ...
+
+
+class ModelProtocol(Speech, Protocol):
+    """How a provider writes exchanges, and where; each module in `spanreel.protocols` has these names."""
+
+    NAME: str
+    """The protocol's name, as recorded (``openai_chat``)."""
+    PROVIDER: str
+    """The provider's name by the GenAI conventions, where the host does not say otherwise."""
+    PATHS: Mapping[str, Operation]
+    """Ends of URL paths that carry this protocol by POST, and what they ask for."""
+    STREAM_TYPE: str
+    """The content type of a streamed answer."""
 
 
 class BodyKind(StrEnum):

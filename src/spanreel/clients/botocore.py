@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import importlib
-import io
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NoReturn
 
+from spanreel.clients.file_body import PieceFile
 from spanreel.clients.pacing import paced
 from spanreel.clients.prepared import peek, read_request
 from spanreel.exchange import BodyKind, ClientPoint, HttpAnswer, HttpRequest
@@ -40,60 +40,24 @@ def rewrite(arguments: Mapping[str, Any], _request: HttpRequest) -> NoReturn:
     raise ValueError(f"a request to {arguments['request'].url} is signed: it cannot be sent changed in a replay")
 
 
-class Raw(io.RawIOBase):
-    """A body that is read by the methods of files and of urllib3's responses; else it is as ``original``."""
+class Raw(PieceFile):
+    """A body that is read as files are; else it is as ``original``."""
 
     def __init__(
         self, pieces: Iterable[bytes], close: Callable[[], None] | None = None, original: object = None
     ) -> None:
-        super().__init__()
-        self._pieces = pieces
-        self._iterator: Iterator[bytes] | None = None
+        super().__init__(pieces)
         self._close = close
         self._original = original
-        self._rest = b""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__dict__["_original"], name)
-
-    def readable(self) -> bool:
-        """It is."""
-        return True
-
-    def stream(self, amt: int | None = None, decode_content: bool | None = None) -> Iterator[bytes]:
-        """What there is, as it comes."""
-        while piece := self._next():
-            yield piece
-
-    def read(self, amt: int | None = None, *_: Any, **__: Any) -> bytes:
-        """So many bytes, fewer at the end only; all where nothing is said."""
-        parts, wanted = [], -1 if amt is None else amt
-        while wanted and (piece := self._next()):
-            if 0 <= wanted < len(piece):
-                piece, self._rest = piece[:wanted], piece[wanted:]
-            parts.append(piece)
-            wanted -= len(piece) if wanted > 0 else 0
-        return b"".join(parts)
-
-    def readinto(self, buffer: Any) -> int:
-        """Into a buffer, as much as it takes."""
-        data = self.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
 
     def close(self) -> None:
         """Close what it reads from."""
         if not self.closed and self._close is not None:
             self._close()
         super().close()
-
-    def _next(self) -> bytes:
-        if self._rest:
-            piece, self._rest = self._rest, b""
-            return piece
-        if self._iterator is None:
-            self._iterator = iter(self._pieces)
-        return next((piece for piece in self._iterator if piece), b"")
 
 
 class _Stream:

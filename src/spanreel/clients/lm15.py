@@ -12,9 +12,9 @@ from functools import partial
 from http.client import responses as REASONS  # noqa: N812 -- a constant, which the standard library writes small
 from operator import attrgetter
 from typing import Any
-from urllib.parse import urlsplit
 
 from spanreel.clients.pacing import paced, paced_async
+from spanreel.clients.prepared import peek, read_request
 from spanreel.exchange import BodyKind, ClientPoint, HttpAnswer, HttpRequest
 
 _ROOT = "dspy._vendor.lm15.transports"
@@ -23,19 +23,6 @@ _ROOT = "dspy._vendor.lm15.transports"
 def bind(_wrapped: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
     """The arguments by name."""
     return {"request": args[0]} if args else kwargs
-
-
-def peek(arguments: Mapping[str, Any]) -> tuple[str, str]:
-    """Method and path; the path of what is no POST nobody asks for."""
-    request = arguments["request"]
-    return request.method, urlsplit(request.url).path if request.method == "POST" else ""
-
-
-def read_request(arguments: Mapping[str, Any]) -> HttpRequest:
-    """The request with its body."""
-    request = arguments["request"]
-    url = urlsplit(request.url)
-    return HttpRequest(request.method, request.url, url.hostname or "", url.path, request.body, url.port)
 
 
 def read_headers(response: Any) -> Mapping[str, str]:

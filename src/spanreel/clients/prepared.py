@@ -1,4 +1,4 @@
-"""Requests as requests and botocore prepare them: an object with a method, a URL and a body. Owns reading these."""
+"""Requests as requests, botocore and lm15 prepare them: an object with a method, a URL, a body. Owns reading these."""
 
 from __future__ import annotations
 

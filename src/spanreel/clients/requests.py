@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib
-import io
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from http.client import responses as REASONS  # noqa: N812 -- a constant, which the standard library writes small
 from operator import attrgetter
 from typing import Any
 
+from spanreel.clients.file_body import PieceFile
 from spanreel.clients.pacing import paced
 from spanreel.clients.prepared import peek, read_request
 from spanreel.exchange import BodyKind, ClientPoint, HttpAnswer, HttpRequest
@@ -81,46 +81,15 @@ def rewrite(arguments: Mapping[str, Any], request: HttpRequest) -> Mapping[str, 
     return {**arguments, "request": made}
 
 
-class Raw(io.RawIOBase):
-    """A recorded body, read by the methods of files and of urllib3's responses; each piece when it is due."""
+class Raw(PieceFile):
+    """A recorded body; each piece comes when it is due."""
 
     def __init__(self, answer: HttpAnswer) -> None:
-        super().__init__()
+        super().__init__(paced(answer))
         self.status, self.headers = answer.status, dict(answer.headers)
-        self._pieces = paced(answer)
-        self._rest = b""
-
-    def readable(self) -> bool:
-        """It is."""
-        return True
-
-    def stream(self, amt: int | None = None, decode_content: bool | None = None) -> Iterator[bytes]:
-        """What there is, as it comes, so much at most at once."""
-        while piece := self._next(amt):
-            yield piece
-
-    def read(self, amt: int | None = None, *_: Any, **__: Any) -> bytes:
-        """So many bytes, fewer at the end only; all where nothing is said."""
-        parts, wanted = [], amt
-        while (wanted is None or wanted > 0) and (piece := self._next(wanted)):
-            parts.append(piece)
-            wanted = None if wanted is None else wanted - len(piece)
-        return b"".join(parts)
-
-    def readinto(self, buffer: Any) -> int:
-        """Into a buffer, as much as it takes."""
-        data = self.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
 
     def release_conn(self) -> None:
         """There is no connection."""
-
-    def _next(self, most: int | None) -> bytes:
-        piece = self._rest or next((piece for piece in self._pieces if piece), b"")
-        cut = len(piece) if most is None else most
-        self._rest = piece[cut:]
-        return piece[:cut]
 
 
 REQUESTS = (

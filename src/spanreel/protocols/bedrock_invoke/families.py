@@ -4,42 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
-from spanreel.exchange import Piece
-from spanreel.model import Answer, Json, Operation, Request
+from spanreel.exchange import Piece, Speech
+from spanreel.model import Answer, Json, Operation
 from spanreel.protocols import anthropic, openai_chat
 from spanreel.protocols.bedrock_invoke import command, embeddings, mistral, nova, prompts
 from spanreel.protocols.bedrock_invoke.packing import pack, unpack
 from spanreel.protocols.completions.forms import PROMPTS, form_of
-
-
-class Speech(Protocol):
-    """The verbs of a protocol, as `exchange.ModelProtocol` has them."""
-
-    def read_request(self, body: bytes, operation: Operation) -> Request:
-        """Read a request body."""
-        ...
-
-    def write_request(self, request: Request) -> bytes:
-        """Write a request body."""
-        ...
-
-    def read_response(self, body: bytes, status: int) -> Answer:
-        """Read a plain response body."""
-        ...
-
-    def write_response(self, answer: Answer) -> bytes:
-        """Write a plain response body."""
-        ...
-
-    def join(self, pieces: Sequence[Piece]) -> Answer:
-        """Read a streamed body."""
-        ...
-
-    def split(self, answer: Answer) -> list[Piece]:
-        """Write an answer as a stream."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
