@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pydantic_core
-
 from spanreel.exchange import Piece
-from spanreel.model import Json
 from spanreel.protocols.residue import write_json
-from spanreel.protocols.sse import EVENT, Body, Event
+from spanreel.protocols.sse import EVENT, Body, Event, read_object
 from spanreel.protocols.weaving import Growing, Item, Woven
 
 
@@ -50,12 +47,3 @@ def write_item(item: Item) -> Piece:
 def write_line(event: Event) -> bytes:
     """The bytes of one line, with an LF at its end; without where it was not ended."""
     return ((event.data or "") + ("\n" if event.ended else "")).encode("utf-8", "replace")
-
-
-def read_object(event: Event) -> dict[str, Json] | None:
-    """The object on a line; None where it is something else."""
-    try:
-        value = pydantic_core.from_json(event.data or "")
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None

@@ -1,4 +1,4 @@
-"""Server-sent events: a body of bytes to events and back (WHATWG HTML, section 9.2). No JSON, no meaning."""
+"""Server-sent events: a body of bytes to events and back (WHATWG HTML, section 9.2). No meaning."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Final
+
+import pydantic_core
 
 from spanreel.exchange import Piece
 from spanreel.frozen import dataclass
@@ -134,6 +136,15 @@ def write_event(event: Event) -> bytes:
         lines.extend(f"data: {line}" for line in event.data.split("\n"))
     text = "\n".join(lines)
     return (text + "\n\n" if event.ended else text).encode("utf-8", "replace")
+
+
+def read_object(event: Event) -> dict[str, Json] | None:
+    """The JSON object that an event has as its data; None where that is something else."""
+    try:
+        value = pydantic_core.from_json(event.data or "")
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def describe(event: Event) -> dict[str, Json]:

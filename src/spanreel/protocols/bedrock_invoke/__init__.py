@@ -18,11 +18,11 @@ from spanreel.protocols.bedrock_invoke.families import (
     family_named,
     family_streaming,
 )
-from spanreel.protocols.bedrock_invoke.packing import STREAM_TYPE, read_data, unpack
+from spanreel.protocols.bedrock_invoke.packing import STREAM_TYPE, read_events
 from spanreel.protocols.completions.forms import PROMPTS
 from spanreel.protocols.openai_errors import read_error, write_error
 from spanreel.protocols.residue import parse_object
-from spanreel.protocols.sse import read_event
+from spanreel.protocols.sse import read_object
 
 __all__ = [
     "NAME",
@@ -79,7 +79,7 @@ def write_response(answer: Answer) -> bytes:
 
 def join(pieces: Sequence[Piece]) -> Answer:
     """Read a streamed body, whole or cut off; ValueError where it holds no frame at all."""
-    told = (read_data(read_event(event.rstrip(b"\n"), 0)) for _, event in unpack(pieces))
+    told = map(read_object, read_events(pieces))
     families = (family_streaming(fields) for fields in told if fields is not None)
     family = next((family for family in families if family is not None), FAMILIES[0])
     return _of(family, family.join(pieces))

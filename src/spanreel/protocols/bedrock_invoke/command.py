@@ -9,11 +9,11 @@ import pydantic_core
 
 from spanreel.exchange import Piece
 from spanreel.model import Answer
-from spanreel.protocols.bedrock_invoke.packing import pack, read_data, unpack
+from spanreel.protocols.bedrock_invoke.packing import read_events, write_events
 from spanreel.protocols.cohere import first
 from spanreel.protocols.cohere.first import read_request, read_response, write_request, write_response
 from spanreel.protocols.residue import write_json
-from spanreel.protocols.sse import Event, read_event, write_event
+from spanreel.protocols.sse import Event, read_object
 
 __all__ = ["join", "read_request", "read_response", "split", "write_request", "write_response"]
 
@@ -23,16 +23,16 @@ _AROUND: Final = "$around"
 
 def join(pieces: Sequence[Piece]) -> Answer:
     """Read a streamed body, whole or cut off; ValueError where it holds no frame at all."""
-    return first.join([(time, _as_line(read_event(event.rstrip(b"\n"), 0))) for time, event in unpack(pieces)])
+    return first.join([(event.time, _as_line(event)) for event in read_events(pieces)])
 
 
 def split(answer: Answer) -> list[Piece]:
     """Write an answer as a stream: as its chunks say, where they still carry what it holds; else as Cohere would."""
-    return pack([(time, write_event(_as_event(line))) for time, line in first.split(answer)])
+    return write_events((time, _as_event(line)) for time, line in first.split(answer))
 
 
 def _as_line(event: Event) -> bytes:
-    fields = read_data(event)
+    fields = read_object(event)
     around = list(event.other)
     line = around if fields is None else {**fields, _AROUND: around} if around else fields
     return write_json(line) + b"\n"

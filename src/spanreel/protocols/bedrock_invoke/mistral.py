@@ -8,10 +8,10 @@ from typing import Any, Final
 from spanreel.exchange import Piece
 from spanreel.model import Answer, Json
 from spanreel.protocols import openai_chat
-from spanreel.protocols.bedrock_invoke.packing import pack, read_data, unpack
+from spanreel.protocols.bedrock_invoke.packing import pack, unpack
 from spanreel.protocols.openai_chat import read_request, read_response, write_request, write_response
 from spanreel.protocols.residue import write_json
-from spanreel.protocols.sse import Event, read_event, write_event
+from spanreel.protocols.sse import Event, read_event, read_object, write_event
 
 __all__ = ["join", "read_request", "read_response", "speaks", "split", "write_request", "write_response"]
 
@@ -39,7 +39,7 @@ def split(answer: Answer) -> list[Piece]:
 
 def _renamed(written: bytes, names: Mapping[str, str]) -> bytes:
     event = read_event(written.rstrip(b"\n"), 0)
-    fields: Any = read_data(event)
+    fields: Any = read_object(event)
     choices = fields.get("choices") if fields is not None else None
     if not isinstance(choices, list) or not all(_is_open(choice, names) for choice in choices):
         return written

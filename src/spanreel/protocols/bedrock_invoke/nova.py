@@ -12,10 +12,10 @@ from spanreel.exchange import Piece
 from spanreel.model import Answer, Json, Operation, Request
 from spanreel.protocols import bedrock
 from spanreel.protocols.bedrock import read_response, write_response
-from spanreel.protocols.bedrock_invoke.packing import pack, read_data, unpack
+from spanreel.protocols.bedrock_invoke.packing import read_events, write_events
 from spanreel.protocols.frames import Header, read_frames, write_frame
 from spanreel.protocols.residue import parse_object, write_json
-from spanreel.protocols.sse import Event, read_event, write_event
+from spanreel.protocols.sse import Event, read_object
 
 __all__ = ["join", "read_request", "read_response", "split", "write_request", "write_response"]
 
@@ -59,17 +59,17 @@ def write_request(request: Request) -> bytes:
 
 def join(pieces: Sequence[Piece]) -> Answer:
     """Read a streamed body, whole or cut off; ValueError where it holds no frame at all."""
-    return bedrock.join([(time, _as_frame(read_event(event.rstrip(b"\n"), 0))) for time, event in unpack(pieces)])
+    return bedrock.join([(event.time, _as_frame(event)) for event in read_events(pieces)])
 
 
 def split(answer: Answer) -> list[Piece]:
     """Write an answer as a stream: as its chunks say, where they still carry what it holds; else as Bedrock would."""
-    return pack([(time, write_event(_as_event(frame))) for time, frame in bedrock.split(answer)])
+    return write_events((time, _as_event(frame)) for time, frame in bedrock.split(answer))
 
 
 def _as_frame(event: Event) -> bytes:
     """The frame that Converse would send; a frame that holds no event of it stays in one as it came."""
-    fields = read_data(event)
+    fields = read_object(event)
     kind = next((name for name, value in (fields or {}).items() if isinstance(value, dict)), None)
     if fields is None or kind is None:
         return write_frame(((_RAW, event.data or ""), *((_OTHER, line) for line in event.other)), b"")

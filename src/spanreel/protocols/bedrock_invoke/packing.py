@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import pydantic_core
@@ -12,7 +12,7 @@ from spanreel.exchange import Piece
 from spanreel.model import Json
 from spanreel.protocols.frames import Frame, Header, read_frames, write_frame
 from spanreel.protocols.residue import write_json
-from spanreel.protocols.sse import Event, read_event, write_event
+from spanreel.protocols.sse import Event, read_event, read_object, write_event
 
 STREAM_TYPE: Final = "application/vnd.amazon.eventstream"
 
@@ -27,28 +27,28 @@ _RAW: Final = ": "
 """Before a frame as it came, where no event stands in it."""
 
 
-def unpack(pieces: Sequence[Piece]) -> list[Piece]:
-    """The frames of a body as server-sent events, a piece each."""
-    return [(frame.time, write_event(_as_event(frame))) for frame in read_frames(pieces)]
+def read_events(pieces: Sequence[Piece]) -> Iterator[Event]:
+    """The events in the frames of a body."""
+    return map(_as_event, read_frames(pieces))
 
 
-def pack(pieces: Sequence[Piece]) -> list[Piece]:
-    """The inverse of `unpack`; what is no JSON, as an end that others' streams have, Bedrock does not send."""
-    events = [(time, read_event(written.rstrip(b"\n"), 0)) for time, written in pieces]
+def write_events(events: Iterable[tuple[float, Event]]) -> list[Piece]:
+    """The inverse; what is no JSON, as an end that others' streams have, Bedrock does not send."""
     return [
         (time, _as_frame(event))
         for time, event in events
-        if read_data(event) is not None or any(line.startswith(_RAW) for line in event.other)
+        if read_object(event) is not None or any(line.startswith(_RAW) for line in event.other)
     ]
 
 
-def read_data(event: Event) -> dict[str, Json] | None:
-    """The object in an event; None where there is none."""
-    try:
-        fields = pydantic_core.from_json(event.data or "")
-    except ValueError:
-        return None
-    return fields if isinstance(fields, dict) else None
+def unpack(pieces: Sequence[Piece]) -> list[Piece]:
+    """The frames of a body as server-sent events, a piece each."""
+    return [(event.time, write_event(event)) for event in read_events(pieces)]
+
+
+def pack(pieces: Sequence[Piece]) -> list[Piece]:
+    """The inverse of `unpack`."""
+    return write_events((time, read_event(written.rstrip(b"\n"), 0)) for time, written in pieces)
 
 
 def _as_event(frame: Frame) -> Event:

@@ -8,12 +8,12 @@ from typing import Final
 
 from spanreel.exchange import Piece
 from spanreel.model import Answer, Operation, Request
-from spanreel.protocols.bedrock_invoke.packing import pack, read_data, unpack
+from spanreel.protocols.bedrock_invoke.packing import pack, read_events, unpack
 from spanreel.protocols.completions import requests, stream
 from spanreel.protocols.completions.answers import FORM, read_body, write_body
-from spanreel.protocols.completions.forms import OPENAI, Form, form_for, form_of
+from spanreel.protocols.completions.forms import OPENAI, form_for, form_of
 from spanreel.protocols.residue import parse_object, write_json
-from spanreel.protocols.sse import read_event
+from spanreel.protocols.sse import read_object
 
 _PLACE: Final = "bedrock_invoke"
 
@@ -41,8 +41,8 @@ def write_response(answer: Answer) -> bytes:
 
 def join(pieces: Sequence[Piece]) -> Answer:
     """Read a streamed body, whole or cut off; ValueError where it holds no frame at all."""
-    lines = unpack(pieces)
-    return stream.join(lines, _form_of(lines))
+    forms = (form_of(fields) for event in read_events(pieces) if (fields := read_object(event)))
+    return stream.join(unpack(pieces), next((form for form in forms if form is not None), OPENAI))
 
 
 def split(answer: Answer) -> list[Piece]:
@@ -57,9 +57,3 @@ def as_asked(request: Request, answer: Answer) -> Answer:
     if form is OPENAI:
         return replace(answer, provider_fields=rest)
     return replace(answer, model=None, response_id=None, provider_fields={**rest, FORM: form.name})
-
-
-def _form_of(lines: Sequence[Piece]) -> Form:
-    """The form of the first line that has one."""
-    told = (read_data(read_event(line.rstrip(b"\n"), 0)) for _, line in lines)
-    return next((form for fields in told if fields and (form := form_of(fields)) is not None), OPENAI)

@@ -9,8 +9,9 @@ from typing import Final
 from spanreel.exchange import Piece
 from spanreel.model import Answer, Json, Operation, Request
 from spanreel.protocols import ollama as chat
-from spanreel.protocols.lines import read_lines, read_object, write_line
+from spanreel.protocols.lines import read_lines, write_line
 from spanreel.protocols.residue import parse_object, unexpected, write_json
+from spanreel.protocols.sse import read_object
 
 __all__ = [
     "NAME",
