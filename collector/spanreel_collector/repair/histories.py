@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import zip_longest
 
@@ -29,20 +30,9 @@ def chain_deltas(trace: Trace) -> Trace:
     """A call that says only what is new gets what was said before: its run's last call, the answer, tools' results."""
     if not any(isinstance(placed.record, ModelRecord) and placed.record.continues for placed in trace):
         return trace
-    forest = Forest(trace)
-    tools = _tools_by_holder(trace, forest)
-    before: dict[str | None, Placed] = {}
-    chained = []
-    for placed in trace:
-        record = placed.record
-        if isinstance(record, ModelRecord) and record.request.operation.opens_turn:
-            holder = _holder(forest, placed)
-            if record.continues:
-                whole = _continued(record, before.get(holder), tools[holder])
-                placed = replace(placed, record=whole)  # noqa: PLW2901 the same, made whole
-            before[holder] = placed
-        chained.append(placed)
-    return tuple(chained)
+    return _each_after(
+        trace, lambda record, before, tools: _continued(record, before, tools) if record.continues else record
+    )
 
 
 def complete_answers(trace: Trace) -> Trace:
@@ -69,23 +59,13 @@ def mend_cut(trace: Trace) -> Trace:
     Only inside an agent's loop: after an answer that asks for tools nothing comes but what these gave.
     """
     # Asked of every trace: what is quick to tell comes first.
-    marked = [placed for placed in trace if type(placed.record) is ModelRecord and placed.record.fidelity]
+    marked = [placed.record for placed in trace if type(placed.record) is ModelRecord and placed.record.fidelity]
     if not marked or not any(map(_is_cut, marked)):
         return trace
-    forest = Forest(trace)
-    tools = _tools_by_holder(trace, forest)
-    before: dict[str | None, Placed] = {}
-    mended = []
-    for placed in trace:
-        record = placed.record
-        if isinstance(record, ModelRecord) and record.request.operation.opens_turn:
-            holder = _holder(forest, placed)
-            earlier = before.get(holder)
-            if earlier is not None and _is_cut(placed):
-                placed = replace(placed, record=_mended(record, earlier, tools[holder]))  # noqa: PLW2901 made whole
-            before[holder] = placed
-        mended.append(placed)
-    return tuple(mended)
+    return _each_after(
+        trace,
+        lambda record, before, tools: _mended(record, before, tools) if before and _is_cut(record) else record,
+    )
 
 
 def recover_asked(trace: Trace) -> Trace:
@@ -129,6 +109,23 @@ def restore_calls(trace: Trace) -> Trace:
             asked.update(asking(record, in_history=not asked))
         restored.append(placed)
     return tuple(restored)
+
+
+def _each_after(trace: Trace, made: Callable[[ModelRecord, Placed | None, list[Placed]], ModelRecord]) -> Trace:
+    """The trace with each model call as it is made of the call, the one before it in its run, and the run's tools."""
+    forest = Forest(trace)
+    tools = _tools_by_holder(trace, forest)
+    before: dict[str | None, Placed] = {}
+    whole = []
+    for placed in trace:
+        record = placed.record
+        if isinstance(record, ModelRecord) and record.request.operation.opens_turn:
+            holder = _holder(forest, placed)
+            new = made(record, before.get(holder), tools[holder])
+            placed = placed if new is record else replace(placed, record=new)  # noqa: PLW2901 the same, made whole
+            before[holder] = placed
+        whole.append(placed)
+    return tuple(whole)
 
 
 def _may_be_partial(placed: Placed) -> bool:
@@ -183,8 +180,7 @@ def _tools_by_holder(trace: Trace, forest: Forest) -> dict[str | None, list[Plac
     return tools
 
 
-def _is_cut(placed: Placed) -> bool:
-    record = placed.record
+def _is_cut(record: Record | None) -> bool:
     return isinstance(record, ModelRecord) and record.fidelity.get("input") is Fidelity.TRUNCATED and not record.call_id
 
 
