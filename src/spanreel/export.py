@@ -167,8 +167,7 @@ class Pipeline:
             if self._stopping:
                 self.losses.add(reasons.AFTER_SHUTDOWN)
                 return
-            queue = self._queue
-            if len(queue) >= MAX_SPANS or self._bytes + SPAN_BYTES > self._room:
+            if len(self._queue) >= MAX_SPANS or self._bytes + SPAN_BYTES > self._room:
                 self.losses.add(reasons.QUEUE_FULL)
                 return
             waiting, held = Waiting(span, capture, size), self._bytes + size
@@ -176,42 +175,37 @@ class Pipeline:
                 self.losses.add(reasons.QUEUE_FULL_CONTENT)
                 waiting.drop_content(SPAN_BYTES)
                 held = self._bytes + SPAN_BYTES
-            if not queue:
-                self._oldest = time.monotonic()
-            queue.append(waiting)
-            self._bytes = held
-            self._taken += 1
             if span.operation in _OF_RUNS:
                 self._supersede(waiting)
-            if self._thread is None:
-                self._ensure_thread()
-            woken = not self._woken and self._wakes(span)
-            if woken:
-                self._woken = True
-            # When what waits is due by time, the thread knows by itself.
-            if woken or len(queue) == 1 or len(queue) == BATCH_SPANS or held >= self._due_bytes:
-                self._changed.notify_all()
+            self._put(waiting, held, wakes=not self._woken and self._wakes(span))
 
     def _announce(self, run: OwnSpan, begun: Callable[[], OwnSpan], size: int) -> None:
         if not self._exports or not run.flags & _SAMPLED:
             return
         with self._lock:
-            queue, held = self._queue, self._bytes + size
-            if self._stopping or len(queue) >= MAX_SPANS or held > self._content_room:
+            held = self._bytes + size
+            if self._stopping or len(self._queue) >= MAX_SPANS or held > self._content_room:
                 self._take(begun())  # which says what is lost
                 return
-            if not queue:
-                self._oldest = time.monotonic()
             waiting = self._begun[run.span_id] = Waiting(run, None, size)
             waiting.begun = begun
-            queue.append(waiting)
-            self._bytes = held
-            self._taken += 1
-            if self._thread is None:
-                self._ensure_thread()
-            if not self._woken or len(queue) == BATCH_SPANS or held >= self._due_bytes:
-                self._woken = True
-                self._changed.notify_all()
+            self._put(waiting, held, wakes=not self._woken)
+
+    def _put(self, waiting: Waiting, held: int, *, wakes: bool) -> None:
+        """Into the queue, which then holds so many bytes. ``wakes``: it is to be exported soon. The lock is held."""
+        queue = self._queue
+        if not queue:
+            self._oldest = time.monotonic()
+        queue.append(waiting)
+        self._bytes = held
+        self._taken += 1
+        if self._thread is None:
+            self._ensure_thread()
+        if wakes:
+            self._woken = True
+        # When what waits is due by time, the thread knows by itself.
+        if wakes or len(queue) == 1 or len(queue) == BATCH_SPANS or held >= self._due_bytes:
+            self._changed.notify_all()
 
     def _supersede(self, waiting: Waiting) -> None:
         """A run that ends while its beginning still waits says all that its beginning would have said."""
