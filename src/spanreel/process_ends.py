@@ -98,8 +98,7 @@ def _flushing_where(ends: Callable[..., bool]) -> Callable[..., Any]:
         # A TypeError is of arguments that do not fit, which the call itself is going to say.
         with quietly("export before the process ends"), contextlib.suppress(TypeError):
             if ends(*given, **named):
-                for pipeline in list(_pipelines):
-                    pipeline.flush_last()
+                _flush()
         return wrapped(*given, **named)
 
     return call
@@ -125,10 +124,16 @@ def _flushing_before(put: Callable[[Any], None]) -> Callable[[Any], None]:
         nonlocal is_worth_it
         with quietly("export before a result of a pool"):
             # Who waited in vain once waits no more: tasks are not to be as slow as a backend that is away.
-            is_worth_it = is_worth_it and all(pipeline.flush_last() for pipeline in list(_pipelines))
+            is_worth_it = is_worth_it and _flush()
         put(result)
 
     return put_after
+
+
+def _flush() -> bool:
+    """Export what waits anywhere; whether that sufficed everywhere."""
+    sufficed = [pipeline.flush_last() for pipeline in list(_pipelines)]
+    return all(sufficed)
 
 
 def _begin_child() -> None:
