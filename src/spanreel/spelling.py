@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
 from typing import Final
 
@@ -16,7 +16,7 @@ from spanreel import json_text
 from spanreel.detectors import MASK
 from spanreel.model import Json
 from spanreel.record_pieces import Gathered, copies, recorded
-from spanreel.text_pieces import Path, Piece, differ, names_likelihoods, rebuilt, texts_in
+from spanreel.text_pieces import Found, Path, Piece, differ, names_likelihoods, rebuilt, texts_in
 
 Redact = Callable[[str], object]
 """The text as it may leave; anything else than a text where nothing of it may."""
@@ -93,8 +93,7 @@ def without_pieces(value: list[Json], redact: Redact) -> list[Json]:
         return told
     if type(first) is not list or len(first) < 2 or type(first[0]) not in _TIMES or type(first[1]) not in _EVENTS:
         return value
-    altered = _altered(list(recorded(value, count())), redact)
-    clean: list[Json] = rebuilt(value, altered, count(), told=False) if altered else value
+    clean: list[Json] = _without(value, recorded(value, count()), redact, told=False)
     return clean
 
 
@@ -107,12 +106,8 @@ def without_spelled(name: object, value: Json, redact: Redact) -> Json:
         return without_likely(value, redact)
     if type(value) is not list or not (name in _LISTED or (name == "parts" and any(map(_is_partial, value)))):
         return value
-    texts = texts_in(value, (), count(), told=False)
-    pieces = [
-        Piece(number, text, path, (), 0) for number, text, path, _ in texts if name in _LISTED or _PARTIAL in path
-    ]
-    altered = _altered(pieces, redact)
-    return rebuilt(value, altered, count(), told=False) if altered else value
+    texts = (found for found in texts_in(value, (), count(), told=False) if name in _LISTED or _PARTIAL in found[2])
+    return _without(value, map(_alone, texts), redact, told=False)
 
 
 def _is_partial(part: Json) -> bool:
@@ -124,17 +119,27 @@ def _is_partial(part: Json) -> bool:
 
 def without_likely(value: Json, redact: Redact) -> Json:
     """A value that says how likely tokens are, without what those spell and may not leave."""
-    texts = texts_in(value, ("logprobs",), count(), told=True)
-    altered = _altered([Piece(number, text, path, (), 0) for number, text, path, _ in texts], redact)
-    return rebuilt(value, altered, count(), told=True) if altered else value
+    return _without(value, map(_alone, texts_in(value, ("logprobs",), count(), told=True)), redact, told=True)
 
 
-def _altered(pieces: Sequence[Piece], redact: Redact) -> set[int]:
+def _alone(found: Found) -> Piece:
+    """A text that is in no event."""
+    number, text, path, _ = found
+    return Piece(number, text, path, (), 0)
+
+
+def _without(value: Json, pieces: Iterable[Piece], redact: Redact, *, told: bool) -> Json:
+    """A value without those of the pieces in it that spell what may not leave; the very same where none do."""
+    altered = _altered(pieces, redact)
+    return rebuilt(value, altered, count(), told=told) if altered else value
+
+
+def _altered(pieces: Iterable[Piece], redact: Redact) -> set[int]:
     """The numbers of the pieces of texts that may not leave."""
     return set().union(*(_spelled(group, redact) for group in _together(pieces)))
 
 
-def _together(pieces: Sequence[Piece]) -> Iterator[list[Piece]]:
+def _together(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:
     """The pieces that may be of one text: all of a place, those with the same indexes, as often as they came."""
     texts: dict[Path, list[Piece]] = {}
     for piece in pieces:
