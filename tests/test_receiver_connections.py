@@ -24,9 +24,12 @@ ONE = request(span(1))
 HEAD = b"POST /v1/traces HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-protobuf\r\n"
 
 
-class Impatient(BoundedConnections):
-    head_seconds = 0.5
+class Patient(BoundedConnections):
     most = 5
+
+
+class Impatient(Patient):
+    head_seconds = 0.5
 
 
 @pytest.fixture
@@ -52,23 +55,18 @@ def is_ended(connection: socket.socket) -> bool:
 
 @pytest.mark.parametrize("pieces", [[], [b"P"], [HEAD], [HEAD, b"x-more: 1\r\n"]], ids=["silent", "P", "head", "more"])
 def test_who_sends_no_whole_head_is_left(pieces: list[bytes], door: Doors) -> None:
+    began = time.monotonic()
     with connect(door, *pieces) as connection:
-        began = time.monotonic()
         assert is_ended(connection)
-        assert 0.3 < time.monotonic() - began < 5
+    assert time.monotonic() - began > 0.4
     assert door.post(ONE).status_code == 200
 
 
 def test_a_head_that_comes_a_byte_at_a_time_is_left_too(door: Doors) -> None:
-    with connect(door) as connection:
-        began = time.monotonic()
-        try:
-            while time.monotonic() - began < 5:
-                connection.sendall(b"x")
-                time.sleep(0.05)
-        except OSError:
-            pass
-        assert time.monotonic() - began < 3
+    with connect(door) as connection, pytest.raises(OSError):
+        for _ in range(1200):  # a minute
+            connection.sendall(b"x")
+            time.sleep(0.05)
 
 
 def test_a_connection_that_was_used_may_be_idle_and_its_next_head_takes_no_longer(door: Doors) -> None:
@@ -101,11 +99,11 @@ def test_who_goes_before_their_request_is_whole_is_not_awaited(door: Doors) -> N
     assert door.receiver.counts.read() == {}
 
 
-def test_of_too_many_connections_the_longest_idle_makes_room(door: Doors) -> None:
+def test_of_too_many_connections_the_longest_idle_makes_room(tmp_path: Path) -> None:
     whole = HEAD + b"content-length: 0\r\n\r\n"
-    with ExitStack() as held:
+    with doors(tmp_path, connections=Patient) as door, ExitStack() as held:
         idle = []
-        for _ in range(Impatient.most):  # one after the other: which is idle longest is sure then
+        for _ in range(Patient.most):  # one after the other: which is idle longest is sure then
             time.sleep(0.02)  # the loop's clock may count in milliseconds
             idle.append(held.enter_context(connect(door, whole)))
             assert idle[-1].recv(1000).startswith(b"HTTP/1.1 200")
@@ -118,9 +116,11 @@ def test_of_too_many_connections_the_longest_idle_makes_room(door: Doors) -> Non
 
 
 def test_of_connections_that_all_work_none_is_ended_for_another(tmp_path: Path) -> None:
-    with doors(tmp_path, connections=Impatient, body_seconds=5) as door:
-        busy = [connect(door, HEAD, b"content-length: %d\r\n\r\n" % len(ONE)) for _ in range(Impatient.most)]
-        time.sleep(0.3)
+    with doors(tmp_path, connections=Patient, body_seconds=60) as door:
+        head = HEAD + b"expect: 100-continue\r\ncontent-length: %d\r\n\r\n" % len(ONE)
+        busy = [connect(door, head) for _ in range(Patient.most)]
+        for connection in busy:  # which says that the request is at work, and waits for its body
+            assert connection.recv(1000).startswith(b"HTTP/1.1 100")
         with connect(door) as another:
             assert is_ended(another)
         for connection in busy:
@@ -151,10 +151,8 @@ def test_calls_whose_message_does_not_come_leave_their_threads_to_others(door: D
     with grpc.insecure_channel(f"127.0.0.1:{door.port}") as channel:
         slow = channel.stream_unary(f"/{SERVICES['traces']}/Export")
         calls = [slow.future(nothing(), timeout=60) for _ in range(40)]
-        time.sleep(0.2)
-        began = time.monotonic()
+        time.sleep(0.2)  # so that they have come before it, which nothing depends on
         assert door.call(ONE) == b""
-        assert time.monotonic() - began < 10
         assert {call.code() for call in calls[:16]} == {grpc.StatusCode.CANCELLED}
         silent.set()
 
@@ -200,7 +198,7 @@ def test_a_rate_of_less_than_one_in_the_time_of_a_burst_admits_one() -> None:
 
 
 def test_who_asks_too_often_is_told_when_to_come_again(tmp_path: Path) -> None:
-    with doors(tmp_path, access=Access(rates=Rates(0.4))) as door:
+    with doors(tmp_path, access=Access(rates=Rates(0.4, lambda: 100.0))) as door:
         assert door.post(ONE).status_code == 200
         assert door.call(ONE) == b""
         answer = door.post(ONE)
