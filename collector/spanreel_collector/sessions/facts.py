@@ -14,57 +14,24 @@ from spanreel.model import Fidelity, Json, SessionInfo
 from spanreel.policy_labels import join_labels
 from spanreel_collector.dialects import spanreel as own_dialect
 from spanreel_collector.dialects import values
+from spanreel_collector.sessions import naming
 from spanreel_collector.span import Attributes, Origin, RawSpan
 
 _RESPONSE_PREFIX = "resp_"
-_OPENINFERENCE_METADATA = "metadata"
 _NO_IDS = frozenset({"", "null", "none", "undefined", "nil", "nan", "n/a", "unknown", "[object object]"})
 """What languages write of an id that there is none of: it is no name that sessions could share."""
-_SESSION_IDS = (
-    names.CONVERSATION_ID,
-    "session.id",
-    "langfuse.session.id",
-    "gcp.vertex.agent.session_id",
-    "anvia.trace.session_id",
-    "metadata.sessionId",
-    "group_id",
-    "gen_ai.thread.id",
-    "conversation.id",
-)
-_SESSION_IDS_IN_METADATA = (
-    *("session_id", "thread_id", "conversation_id", "sessionId", "threadId", "session.id"),
-    "chat_id",
-)
-_TAGS = (names.SESSION_TAGS, "tag.tags", "langfuse.trace.tags", "mastra.tags", "anvia.trace.tags")
-_USER_IDS_IN_METADATA = ("user_id", "userId", "user.id", "resourceId")
-_METADATA_PREFIXES = (
-    "ai.telemetry.metadata.",
-    "ai.settings.context.",
-    "mastra.metadata.",
-    "traceloop.association.properties.",
-    "langsmith.metadata.",
-    "langfuse.trace.metadata.",
-    "anvia.trace.metadata.",
-)
-"""Of names that end in a key of the user's metadata."""
-_USER_IDS = (names.USER_ID, "anvia.trace.user_id")
-_MASTRA_TYPE = "mastra.span.type"
-_MASTRA = ("threadId", "sessionId", "resourceId", "userId")
-"""Metadata that Mastra before 1.0 wrote without a prefix."""
 _TOLD_BY = frozenset(
     {
-        *_SESSION_IDS,
-        *_USER_IDS,
-        names.SESSION_NAME,
-        *_TAGS,
-        _OPENINFERENCE_METADATA,
-        names.SESSION_METADATA,
-        _MASTRA_TYPE,
+        *naming.SESSION_IDS,
+        *naming.BARE_SESSION_IDS,
+        *naming.USER_IDS,
+        *naming.SESSION_NAMES,
+        *naming.TAGS,
+        *naming.METADATA,
+        naming.MASTRA_TYPE,
     }
 )
 """What tells of a session, metadata with a prefix left out."""
-_STEPS_OWN = ("langgraph_", "ls_", "lc_", "checkpoint_ns", "__pregel", "LANGSMITH_", "LANGCHAIN_", "usage_metadata")
-
 
 _NOTHING = SessionInfo()
 
@@ -89,15 +56,15 @@ def _read_told(attributes: Attributes) -> SessionInfo:
     return SessionInfo(
         id=_session_id(attributes, metadata),
         user_id=_user_id(attributes, metadata),
-        name=values.text(attributes, names.SESSION_NAME),
-        tags=tuple(tag for key in _TAGS if key in attributes for tag in values.texts(attributes, key)),
+        name=values.text(attributes, *naming.SESSION_NAMES),
+        tags=tuple(tag for key in naming.TAGS if key in attributes for tag in values.texts(attributes, key)),
         metadata=metadata,
     )
 
 
 def _user_id(attributes: Attributes, metadata: Attributes) -> str | None:
-    named = values.text(attributes, *_USER_IDS) or values.text(metadata, *_USER_IDS_IN_METADATA)
-    return named if named is not None and _is_told(named) else None
+    found = next(_ids(attributes, naming.USER_IDS), None)
+    return next(_ids(metadata, naming.USER_IDS_IN_METADATA), None) if found is None else found
 
 
 def read_ids(attributes: Attributes) -> tuple[str | None, tuple[str, ...]]:
@@ -111,16 +78,16 @@ def _all_users(told: Attributes) -> tuple[str, ...]:
     keys = _keys_of_users(tuple(told))
     if not keys:
         return ()
-    metadata = _whole_metadata(told) if any(key not in _USER_IDS for key in keys) else {}
-    places = [(told, key) for key in _USER_IDS] + [(metadata, key) for key in _USER_IDS_IN_METADATA]
-    return tuple(user for place, key in places if (user := values.text(place, key)))
+    metadata = _whole_metadata(told) if any(key not in naming.USER_IDS for key in keys) else {}
+    places = [(told, key) for key in naming.USER_IDS] + [(metadata, key) for key in naming.USER_IDS_IN_METADATA]
+    return tuple(user for place, key in places for user in _ids(place, (key,)))
 
 
 @lru_cache(maxsize=4096)
 def _keys_of_users(keys: tuple[str, ...]) -> tuple[str, ...]:
     """Which of the attributes that tell of a session may name a user."""
-    whole = (*_USER_IDS, *_MASTRA, _OPENINFERENCE_METADATA, names.SESSION_METADATA)
-    return tuple(key for key in keys if key in whole or _name_in_metadata(key) in _USER_IDS_IN_METADATA)
+    whole = (*naming.USER_IDS, *naming.MASTRA, naming.OPENINFERENCE_METADATA, names.SESSION_METADATA)
+    return tuple(key for key in keys if key in whole or _name_in_metadata(key) in naming.USER_IDS_IN_METADATA)
 
 
 def _telling(attributes: Attributes) -> Attributes:
@@ -130,17 +97,20 @@ def _telling(attributes: Attributes) -> Attributes:
 
 @lru_cache(maxsize=4096)
 def _telling_names(keys: tuple[str, ...]) -> tuple[str, ...]:
-    bare = _MASTRA if _MASTRA_TYPE in keys else ()
+    bare = naming.MASTRA if naming.MASTRA_TYPE in keys else ()
     return tuple(key for key in keys if key in _TOLD_BY or key in bare or _name_in_metadata(key) is not None)
 
 
 def _session_id(attributes: Attributes, metadata: Attributes | None) -> str | None:
     """The session's id; from its metadata, where nothing else says it."""
-    found = next(_ids(attributes, _SESSION_IDS), None)
+    found = next(_ids(attributes, naming.SESSION_IDS), None)
     if found is None:
         found = next(
-            _ids(_whole_metadata(attributes) if metadata is None else metadata, _SESSION_IDS_IN_METADATA), None
+            _ids(_whole_metadata(attributes) if metadata is None else metadata, naming.SESSION_IDS_IN_METADATA), None
         )
+    if found is None:
+        bare = {key: attributes[key] for key in naming.BARE_SESSION_IDS if isinstance(attributes.get(key), str)}
+        found = next(_ids(bare, naming.BARE_SESSION_IDS), None)
     return found
 
 
@@ -150,8 +120,16 @@ def _ids(attributes: Attributes, names_of_ids: Iterable[str]) -> Iterator[str]:
         found = attributes.get(key)
         if isinstance(found, int) and not isinstance(found, bool):
             yield str(found)
-        elif isinstance(found, str) and _is_told(found):
-            yield found
+        elif isinstance(found, str) and _is_told(identity := _unquoted(found)):
+            yield identity
+
+
+def _unquoted(identity: str) -> str:
+    """An id that came as JSON: MLflow writes every attribute so, texts with their quotation marks."""
+    if len(identity) > 1 and identity[0] == identity[-1] == '"':
+        found, _ = values.decode(identity)
+        return found if isinstance(found, str) else identity
+    return identity
 
 
 def _is_told(identity: str) -> bool:
@@ -165,11 +143,11 @@ def _is_told(identity: str) -> bool:
 
 
 def _whole_metadata(attributes: Attributes) -> dict[str, Json]:
-    bare = [key for key in _MASTRA if attributes.get(key) is not None] if _MASTRA_TYPE in attributes else []
+    bare = [key for key in naming.MASTRA if attributes.get(key) is not None] if naming.MASTRA_TYPE in attributes else []
     return {
         **{key: attributes[key] for key in bare},
         **_prefixed(attributes),
-        **_metadata(attributes, _OPENINFERENCE_METADATA),
+        **_metadata(attributes, naming.OPENINFERENCE_METADATA),
         **_metadata(attributes, names.SESSION_METADATA),
     }
 
@@ -186,15 +164,15 @@ def _prefixed(attributes: Attributes) -> dict[str, Json]:
 @lru_cache(maxsize=4096)
 def _name_in_metadata(key: str) -> str | None:
     """The key of the user's metadata that an attribute's name ends in; None where it is another attribute."""
-    prefix = next((prefix for prefix in _METADATA_PREFIXES if key.startswith(prefix)), None)
+    prefix = next((prefix for prefix in naming.METADATA_PREFIXES if key.startswith(prefix)), None)
     name = None if prefix is None else key.removeprefix(prefix)
-    return None if name is None or name.startswith(_STEPS_OWN) else name
+    return None if name is None or name.startswith(naming.STEPS_OWN) else name
 
 
 def _metadata(attributes: Attributes, key: str) -> dict[str, Json]:
     """The user's metadata under a key, without what LangChain puts beside it for each of its steps."""
     found = values.members(attributes[key]) if key in attributes else {}
-    return {name: value for name, value in found.items() if not name.startswith(_STEPS_OWN)}
+    return {name: value for name, value in found.items() if not name.startswith(naming.STEPS_OWN)}
 
 
 def merge_sessions(sessions: Iterable[SessionInfo]) -> SessionInfo:
