@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import logging
 import random
+import re
 import time
 import uuid
 from collections.abc import Callable
@@ -110,7 +111,7 @@ def test_each_way_to_draw_gives_again_what_it_gave(name: str, tmp_path: Path) ->
 def test_a_recording_without_draws_is_frozen_at_its_own_time_on_request(kind: Kind, tmp_path: Path) -> None:
     scene = prompted(lambda: f"Today is {dt.datetime.now(dt.UTC):%Y-%m-%d}.")
     session = record(lambda: kind(scene), tmp_path)
-    old = read_session(write_session(session).replace(f"{dt.datetime.now(dt.UTC):%Y-%m-%d}", "2025-02-03"))
+    old = read_session(re.sub(r"\d{4}-\d{2}-\d{2}", "2025-02-03", write_session(session)))
     assert play(old, kind, scene).verdict is Verdict.FAIL
     report = play(old, kind, scene, changes={"freeze": True})
     assert report.verdict is Verdict.PASS, report.reasons
@@ -145,4 +146,4 @@ def test_libraries_keep_the_time_and_everything_is_put_back(tmp_path: Path) -> N
     assert logged[0] < logged[1]
     assert (time.time, uuid.uuid4, random.random, random.getrandbits, uuid.__dict__["os"]) == functions
     assert "random" not in vars(random.__dict__["_inst"])
-    assert abs(time.time() - dt.datetime.now(dt.UTC).timestamp()) < 1
+    assert abs(time.time() - dt.datetime.now(dt.UTC).timestamp()) < 60

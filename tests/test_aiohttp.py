@@ -175,11 +175,26 @@ async def test_a_failure_is_an_error_with_what_the_provider_said_and_the_librari
 
 
 async def test_a_call_cancelled_while_it_waits_or_reads_says_so() -> None:
-    script = [testing.text(WORDS, delay=2000), testing.text(WORDS, hold=500)]
+    started = asyncio.Event()
+
+    async def lines(response: Any) -> str:
+        started.set()
+        return await _lines(response)
+
+    script = [testing.text(WORDS, delay=5000), testing.text(WORDS, hold=500)]
     with testing.ScriptedProvider(script) as provider, recording() as rec:
-        for _ in script:
-            with pytest.raises(TimeoutError):
-                await asyncio.wait_for(ask(provider.base_url, _lines, json=ASKED), 0.2)
+        waiting = asyncio.ensure_future(ask(provider.base_url, lines, json=ASKED))
+        while not provider.requests:
+            await asyncio.sleep(0.01)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        assert not started.is_set()
+        reading = asyncio.ensure_future(ask(provider.base_url, lines, json=ASKED))
+        await started.wait()
+        reading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
     assert [attribute(span, "error.type") for span in rec.of("chat")] == ["CancelledError"] * 2
 
 

@@ -277,7 +277,7 @@ def test_a_thread_that_outlives_its_run_starts_traces_of_its_own() -> None:
     @spanreel.run(agent="starter")
     def start() -> None:
         def wait() -> None:
-            go.wait(5)
+            go.wait(60)
             late()
             done.set()
 
@@ -286,7 +286,7 @@ def test_a_thread_that_outlives_its_run_starts_traces_of_its_own() -> None:
     with recording() as rec:
         start()
         go.set()
-        assert done.wait(5)
+        assert done.wait(60)
         spans = {attribute(span, "gen_ai.agent.name"): span for span in rec.of("invoke_agent")}
         assert spans["late"].parent is None
 

@@ -508,14 +508,18 @@ def test_a_workshop_that_is_killed_costs_no_trace_its_session(tmp_path: Path) ->
     workshop = Workshop(60)
     deaths = 0
 
+    def kill_who_reads(fifo: Path) -> None:
+        with fifo.open("wb"):  # waits for somebody who reads
+            assert workshop.process is not None
+            workshop.process.kill()
+
     def make(job: Job) -> Told:
         nonlocal deaths
         if not deaths:  # while it works
             deaths += 1
             fifo = tmp_path / "fifo"
             os.mkfifo(fifo)
-            assert workshop.process is not None
-            threading.Timer(0.5, workshop.process.kill).start()
+            threading.Thread(target=kill_who_reads, args=(fifo,)).start()
             return workshop.make(replace(job, path=str(fifo)))
         return workshop.make(job)
 

@@ -71,7 +71,7 @@ def faults(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str | None]]:
 
 
 def wait_for(told: list[Any], count: int) -> None:
-    deadline = time.monotonic() + 2
+    deadline = time.monotonic() + 60
     while len(told) < count and time.monotonic() < deadline:
         time.sleep(0.005)
     time.sleep(0.02)
@@ -98,13 +98,13 @@ def test_a_hook_that_fails_or_hangs_changes_nothing(way: str, faults: list[Any])
         faults.append(way)
         if way == "fails":
             raise RuntimeError("the hook's own")
-        release.wait(5)
+        release.wait(60)
 
     with recording(on_recording_error=hook) as rec:
         started = time.monotonic()
         for _ in range(5):
             assert work("x") == 1
-        assert time.monotonic() - started < 4
+        assert time.monotonic() - started < 50
         assert len(rec.of("execute_tool")) == 5
     release.set()
 

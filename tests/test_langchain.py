@@ -193,7 +193,7 @@ async def test_an_asynchronous_stream_left_early_is_finished_not_failed() -> Non
     with recording() as rec:
         async for _item in agent([weather]).astream(ASKED, stream_mode="messages"):
             break
-        for _ in range(200):
+        for _ in range(6000):
             if roots(rec):
                 break
             await asyncio.sleep(0.01)
@@ -209,9 +209,11 @@ def test_a_stream_that_is_never_read_leaves_nothing() -> None:
 
 async def test_a_cancelled_run_is_cancelled_and_ends_its_spans() -> None:
     with recording() as rec:
-        slow = in_turn(testing.text("Late.", delay=5000))
-        work = asyncio.ensure_future(agent(script=slow).ainvoke(ASKED))
-        await asyncio.sleep(0.2)
+        asked: list[Any] = []
+        slow = in_turn(testing.text("Late.", delay=60_000))
+        work = asyncio.ensure_future(agent(script=slow, requests=asked).ainvoke(ASKED))
+        while not asked and not work.done():
+            await asyncio.sleep(0.01)
         work.cancel()
         with pytest.raises(asyncio.CancelledError):
             await work

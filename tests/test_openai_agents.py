@@ -169,7 +169,10 @@ async def test_a_streamed_run_that_is_cancelled_ends_its_spans() -> None:
         async for _event in result.stream_events():
             break
         result.cancel()
-        await asyncio.sleep(0.05)
+        for _ in range(6000):
+            if rec.of("invoke_agent"):
+                break
+            await asyncio.sleep(0.01)
         assert len(rec.of("invoke_agent")) >= 1
 
 

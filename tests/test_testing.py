@@ -169,11 +169,12 @@ def test_bodies_are_compressed_for_those_who_accept_it(stream: bool, in_process:
 
 
 def test_a_compressed_stream_can_be_read_piece_by_piece() -> None:
-    with testing.ScriptedProvider([testing.text("one two three", hold=40)], gzip=True) as provider:
+    with testing.ScriptedProvider([testing.text("one two three", hold=150)], gzip=True) as provider:
         body = {**ASK, "stream": True}
         with httpx.stream("POST", f"{provider.base_url}/chat/completions", json=body) as response:
-            times = [time.monotonic() for text in response.iter_text() if text]
-    assert times[-1] - times[0] > 0.1
+            pieces = response.iter_text()
+            assert "three" not in next(text for text in pieces if text)
+            assert "three" in "".join(pieces)
 
 
 @pytest.mark.parametrize("in_process", [False, True])
@@ -185,8 +186,9 @@ def test_an_answer_may_take_its_time(in_process: bool) -> None:
         with sdk.chat.completions.create(**ASK, stream=True) as stream:
             times = [time.monotonic() - started for _ in stream]
         sdk.close()
+    # Lower bounds, both from the beginning: a sleep is never shorter than asked for, and whoever reads may read late.
     assert times[0] > 0.05
-    assert times[-1] - times[0] > 0.05
+    assert times[-1] > 0.1
 
 
 async def test_an_async_client_is_answered_in_process_without_blocking_the_loop() -> None:
