@@ -31,6 +31,16 @@ class Change:
     database: Database
 
 
+def index_texts(database: Database, rows: Rows, texts: Mapping[int, str]) -> None:
+    """Let sessions be found by their texts, which are given by their numbers. For when all else of them is written.
+
+    SQLite's index puts what it has gathered on disk before a row that may yet be refused is written to another table,
+    and where a number is less than the one before.
+    """
+    for number, text in sorted(texts.items()):
+        database.index_text(rows, number, text)
+
+
 def count_facets(change: Change, changes: Mapping[tuple[str, str], int]) -> None:
     """Change how many sessions have these values; lists of them never count sessions."""
     sql = (

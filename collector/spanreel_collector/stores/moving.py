@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from spanreel_collector.stores.arriving import FEW
-from spanreel_collector.stores.changing import Change, count_facets
+from spanreel_collector.stores.changing import Change, count_facets, index_texts
 from spanreel_collector.stores.records import Entry
 from spanreel_collector.stores.rows import (
     SESSION_COLUMNS,
@@ -133,6 +133,7 @@ class _Loading:
 
     def _write_sessions(self, rows: Rows, sessions: Sequence[Row]) -> None:
         facets: list[Row] = []
+        texts: dict[int, str] = {}
         counts: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
         for tenant, session, reader, data, arrived, words in sessions:
             summary = read_summary(data)
@@ -143,7 +144,8 @@ class _Loading:
             ((number,),) = rows.all(sql, values)
             facets.extend((tenant, *facet, number) for facet in facets_of(summary))
             counts[tenant].update(facets_of(summary))
-            self.database.index_text(rows, number, words)
+            texts[number] = words
         rows.many("INSERT INTO facet (tenant, kind, value, session) VALUES (?, ?, ?, ?)", sorted(facets))
         for tenant, changes in sorted(counts.items()):
             count_facets(Change(rows, tenant, self.now, self.database), changes)
+        index_texts(self.database, rows, texts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from spanreel_collector.stores.changing import Change, count_facets, sessions_of, traces_of
+from spanreel_collector.stores.changing import Change, count_facets, index_texts, sessions_of, traces_of
 from spanreel_collector.stores.records import Derived, Made
 from spanreel_collector.stores.removing import remove_sessions
 from spanreel_collector.stores.rows import SESSION_COLUMNS, chunks, facets_of, pack, places, session_columns
@@ -30,8 +30,10 @@ def save(change: Change, derived: Derived) -> None:
     _check_there(change, derived)
     remove_sessions(change, gone)
     _note_traces(change, derived)
+    texts: dict[int, str] = {}
     for one in sorted(derived.made, key=lambda made: made.summary.id):
-        _save_session(change, one, derived.reader, heads.get(one.summary.id))
+        texts[_save_session(change, one, derived.reader, heads.get(one.summary.id))] = one.text
+    index_texts(change.database, change.rows, texts)
     _renew_arrivals(change, kept)
     _note_alone(change, touched)
 
@@ -73,7 +75,8 @@ def _check_there(change: Change, derived: Derived) -> None:
             raise Conflict("something of what was read is removed by now")
 
 
-def _save_session(change: Change, one: Made, reader: str, number: int | None) -> None:
+def _save_session(change: Change, one: Made, reader: str, number: int | None) -> int:
+    """Keep a session, but for its text; returns its number."""
     rows, tenant, summary = change.rows, change.tenant, one.summary
     document = pack(one.document)
     columns = session_columns(summary, reader, summary.at)
@@ -93,7 +96,7 @@ def _save_session(change: Change, one: Made, reader: str, number: int | None) ->
     rows.many(sql, ((tenant, summary.id, trace) for trace in sorted(before - one.traces)))
     sql = "INSERT INTO session_trace (tenant, session, trace) VALUES (?, ?, ?)"
     rows.many(sql, ((tenant, summary.id, trace) for trace in sorted(one.traces - before)))
-    change.database.index_text(rows, number, one.text)
+    return int(number)
 
 
 def _save_facets(change: Change, number: int, facets: frozenset[tuple[str, str]]) -> None:
