@@ -6,10 +6,8 @@ import base64
 from collections.abc import Callable, Mapping
 from typing import Final
 
-import pydantic_core
-
 from spanreel.model import Answer, Error, ErrorCategory, Json
-from spanreel.protocols.residue import overlay, residue, write_json
+from spanreel.protocols.residue import overlay, read_json, residue, write_json
 
 TEXT: Final = "$text"
 """In ``provider_fields`` of an answer: its body, where that is no JSON object."""
@@ -31,7 +29,7 @@ Form = Callable[[Error], dict[str, Json]]
 def read_error(body: bytes, status: int, form: Form = write_failure) -> Answer:
     """An answer of status 400 and more, whatever its body is; ``form`` is how the protocol writes a failure."""
     try:
-        value = pydantic_core.from_json(body)
+        value = read_json(body)
     except ValueError:
         value = None
     if isinstance(value, dict):

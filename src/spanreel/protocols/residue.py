@@ -22,10 +22,29 @@ EXACT: Final = "$arguments"
 SPACED: Final = "spaced"
 
 
+def read_json(text: bytes | str, *, strict: bool = False) -> Json:
+    """The value of JSON text as clients read it: half a surrogate pair stays what it is, a mark of the order is none.
+
+    Raises:
+        ValueError: it is not JSON; or holds NaN or an infinity, where that is asked for strictly.
+    """
+    try:
+        return pydantic_core.from_json(text, allow_inf_nan=not strict)
+    except (ValueError, TypeError):  # TypeError: text with half a surrogate pair outside of escapes
+        try:
+            return json.loads(text, parse_constant=_refuse if strict else None)
+        except RecursionError as error:
+            raise ValueError("JSON nested too deep") from error
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
+
+
 def parse_object(body: bytes | str, what: str) -> dict[str, Json]:
     """A JSON object from text; ``what`` names it in the ValueError raised for anything else."""
     try:
-        value = pydantic_core.from_json(body)
+        value = read_json(body)
     except ValueError as error:
         raise ValueError(f"{what} is not JSON: {error}") from error
     if not isinstance(value, dict):
@@ -47,8 +66,11 @@ def objects(entries: list[Json], place: str) -> list[Json]:
 
 
 def write_json(value: Json) -> bytes:
-    """Compact JSON text."""
-    return pydantic_core.to_json(value)
+    """Compact JSON text; half a surrogate pair, which no UTF-8 holds, is written as its escape."""
+    try:
+        return pydantic_core.to_json(value)
+    except ValueError:
+        return json.dumps(value, separators=(",", ":")).encode()
 
 
 def same(one: Json, other: Json) -> bool:
@@ -114,7 +136,7 @@ def read_arguments(text: str) -> tuple[Json, str | None]:
     A text that is a JSON string stays as it is, so that a str is always the text itself.
     """
     try:
-        value = pydantic_core.from_json(text, allow_inf_nan=False)
+        value = read_json(text, strict=True)
     except ValueError:
         return text, None
     if isinstance(value, str):
@@ -134,7 +156,7 @@ def write_arguments(value: Json, exact: Json = None) -> str:
         return _spaced(value)
     if isinstance(exact, str):
         try:
-            if same(pydantic_core.from_json(exact, allow_inf_nan=False), value):
+            if same(read_json(exact, strict=True), value):
                 return exact
         except ValueError:
             pass

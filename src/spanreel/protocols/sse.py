@@ -8,11 +8,10 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Final
 
-import pydantic_core
-
 from spanreel.exchange import Piece
 from spanreel.frozen import dataclass
 from spanreel.model import Json
+from spanreel.protocols.residue import read_json
 
 STREAM_TYPE: Final = "text/event-stream; charset=utf-8"
 """The content type of such a body."""
@@ -141,7 +140,7 @@ def write_event(event: Event) -> bytes:
 def read_object(event: Event) -> dict[str, Json] | None:
     """The JSON object that an event has as its data; None where that is something else."""
     try:
-        value = pydantic_core.from_json(event.data or "")
+        value = read_json(event.data or "")
     except ValueError:
         return None
     return value if isinstance(value, dict) else None

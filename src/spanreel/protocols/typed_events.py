@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import pydantic_core
-
 from spanreel.model import Json
-from spanreel.protocols.residue import EXACT
+from spanreel.protocols.residue import EXACT, read_json
 from spanreel.protocols.sse import Event
 
 
@@ -25,7 +23,7 @@ def read_fields(event: Event) -> dict[str, Json] | None:
     if event.data is None:
         return None
     try:
-        fields = pydantic_core.from_json(event.data)
+        fields = read_json(event.data)
     except ValueError:
         return None
     if not isinstance(fields, dict) or EXACT in fields:

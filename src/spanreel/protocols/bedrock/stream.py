@@ -8,8 +8,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-import pydantic_core
-
 from spanreel.exchange import Piece
 from spanreel.model import Answer, Json
 from spanreel.protocols.bedrock.answers import read_body, write_body, write_failure
@@ -18,7 +16,7 @@ from spanreel.protocols.frames import Frame, Header, read_frames, write_frame
 from spanreel.protocols.joining import append, settle, slices, words
 from spanreel.protocols.openai_errors import write_error
 from spanreel.protocols.repeats import Path
-from spanreel.protocols.residue import EXACT, read_arguments, write_arguments, write_json
+from spanreel.protocols.residue import EXACT, read_arguments, read_json, write_arguments, write_json
 from spanreel.protocols.sse import EVENT, Event
 from spanreel.protocols.weaving import Item, Spot, Woven, amounts_to, record, restore
 
@@ -185,7 +183,7 @@ def _read_fields(frame: Frame) -> dict[str, Json] | None:
     """An event as its type and its payload; None where it says no type, or is no object."""
     kind = next((value for name, value in frame.headers or () if name in _KINDS), None)
     try:
-        payload = pydantic_core.from_json(frame.payload)
+        payload = read_json(frame.payload)
     except ValueError:
         return None
     return {kind: payload} if kind not in (None, EVENT) and isinstance(payload, dict) else None

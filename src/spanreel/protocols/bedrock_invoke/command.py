@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-import pydantic_core
-
 from spanreel.exchange import Piece
 from spanreel.model import Answer
 from spanreel.protocols.bedrock_invoke.packing import read_events, write_events
 from spanreel.protocols.cohere import first
 from spanreel.protocols.cohere.first import read_request, read_response, write_request, write_response
-from spanreel.protocols.residue import write_json
+from spanreel.protocols.residue import read_json, write_json
 from spanreel.protocols.sse import Event, read_object
 
 __all__ = ["join", "read_request", "read_response", "split", "write_request", "write_response"]
@@ -40,7 +38,7 @@ def _as_line(event: Event) -> bytes:
 
 def _as_event(line: bytes) -> Event:
     """The inverse of `_as_line`."""
-    value = pydantic_core.from_json(line)
+    value = read_json(line)
     if isinstance(value, list):
         return Event(0.0, other=tuple(map(str, value)))
     around = value.pop(_AROUND, ())

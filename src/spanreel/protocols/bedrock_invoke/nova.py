@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-import pydantic_core
-
 from spanreel.exchange import Piece
 from spanreel.model import Answer, Json, Operation, Request
 from spanreel.protocols import bedrock
 from spanreel.protocols.bedrock import read_response, write_response
 from spanreel.protocols.bedrock_invoke.packing import read_events, write_events
 from spanreel.protocols.frames import Header, read_frames, write_frame
-from spanreel.protocols.residue import parse_object, write_json
+from spanreel.protocols.residue import parse_object, read_json, write_json
 from spanreel.protocols.sse import Event, read_object
 
 __all__ = ["join", "read_request", "read_response", "split", "write_request", "write_response"]
@@ -88,6 +86,6 @@ def _as_event(written: bytes) -> Event:
     if headers and headers[0][0] == _RAW:
         return Event(0.0, data=headers[0][1] or None, other=tuple(value for _, value in headers[1:]))
     told = dict(headers)
-    beside, *other = pydantic_core.from_json(told[_OTHER]) if _OTHER in told else [{}]
-    fields = {told[_KIND]: pydantic_core.from_json(frame.payload), **beside}
+    beside, *other = read_json(told[_OTHER]) if _OTHER in told else [{}]
+    fields = {told[_KIND]: read_json(frame.payload), **beside}
     return Event(0.0, data=write_json(fields).decode(), other=tuple(other))

@@ -6,12 +6,10 @@ import base64
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-import pydantic_core
-
 from spanreel.exchange import Piece
 from spanreel.model import Json
 from spanreel.protocols.frames import Frame, Header, read_frames, write_frame
-from spanreel.protocols.residue import write_json
+from spanreel.protocols.residue import read_json, write_json
 from spanreel.protocols.sse import Event, read_event, read_object, write_event
 
 STREAM_TYPE: Final = "application/vnd.amazon.eventstream"
@@ -54,11 +52,11 @@ def pack(pieces: Sequence[Piece]) -> list[Piece]:
 def _as_event(frame: Frame) -> Event:
     """The event in a frame, with what pads it as its id."""
     try:
-        payload = pydantic_core.from_json(frame.payload) if frame.headers == _HEADERS else None
+        payload = read_json(frame.payload) if frame.headers == _HEADERS else None
         match payload:
             case {"bytes": str() as packed, **rest} if rest.keys() <= {"p"}:
                 data = base64.b64decode(packed, validate=True).decode()
-                fields = pydantic_core.from_json(data)
+                fields = read_json(data)
                 if isinstance(fields, dict) and "\n" not in data:
                     kind = fields.get("type")
                     pads = (_PADDING + str(rest["p"]),) if "p" in rest else ()

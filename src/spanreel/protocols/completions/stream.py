@@ -7,8 +7,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-import pydantic_core
-
 from spanreel.exchange import Piece
 from spanreel.model import Answer, Json
 from spanreel.protocols.completions.answers import FORM, METRICS, read_body, write_body
@@ -16,7 +14,7 @@ from spanreel.protocols.completions.forms import OPENAI, Form, form_named
 from spanreel.protocols.joining import append, settle, words
 from spanreel.protocols.openai_errors import write_error
 from spanreel.protocols.repeats import Path, Repeats, find, read
-from spanreel.protocols.residue import same, write_json
+from spanreel.protocols.residue import read_json, same, write_json
 from spanreel.protocols.sse import EVENT, Event, frame, reframe, write_event
 from spanreel.protocols.weaving import Item, Spot, Woven, record, restore
 
@@ -115,7 +113,7 @@ def split(answer: Answer) -> list[Piece]:
 
 def _parse(event: Event) -> dict[str, Json] | None:
     try:
-        fields = pydantic_core.from_json(event.data or "")
+        fields = read_json(event.data or "")
     except ValueError:
         return None
     return fields if isinstance(fields, dict) and EVENT not in fields else None

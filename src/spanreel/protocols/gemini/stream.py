@@ -8,15 +8,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-import pydantic_core
-
 from spanreel.exchange import Piece
 from spanreel.model import Answer, Json
 from spanreel.protocols.gemini.answers import read_body, write_body
 from spanreel.protocols.joining import append, settle
 from spanreel.protocols.openai_errors import write_error
 from spanreel.protocols.repeats import Repeats, read
-from spanreel.protocols.residue import same, write_json
+from spanreel.protocols.residue import read_json, same, write_json
 from spanreel.protocols.sse import EVENT, Event, frame, reframe, write_event
 from spanreel.protocols.weaving import Item, Spot, Woven, record, restore
 
@@ -119,7 +117,7 @@ def _join(parsed: Iterable[tuple[Event, dict[str, Json] | None, Sequence[Json]]]
 
 def _parse(event: Event) -> dict[str, Json] | None:
     try:
-        chunk = pydantic_core.from_json(event.data or "")
+        chunk = read_json(event.data or "")
     except ValueError:
         return None
     return chunk if _is_chunk(chunk) else None
@@ -176,7 +174,7 @@ def _as_event(item: Item) -> Event:
 
 
 def _as_json(item: Item) -> Json:
-    return item.fields if isinstance(item, Woven) else pydantic_core.from_json(item.data or "null")
+    return item.fields if isinstance(item, Woven) else read_json(item.data or "null")
 
 
 def _cut(body: Mapping[str, Json]) -> Iterator[dict[str, Json]]:

@@ -11,8 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-import pydantic_core
-
 from spanreel.exchange import Piece
 from spanreel.model import Answer, Json
 from spanreel.protocols.chunks import REPEATS, Chunks, read_back
@@ -23,7 +21,7 @@ from spanreel.protocols.openai_chat.joined import Joined
 from spanreel.protocols.openai_chat.walking import Place, Positions, choice_index, choices_of, settled, spots
 from spanreel.protocols.openai_errors import write_error
 from spanreel.protocols.repeats import Fields, Item, Repeats, find, read, said
-from spanreel.protocols.residue import overlay, residue, same, write_json
+from spanreel.protocols.residue import overlay, read_json, residue, same, write_json
 from spanreel.protocols.sse import EVENT, Event, frame, rebuild, reframe, write_event
 
 DONE: Final = "[DONE]"
@@ -66,7 +64,7 @@ def _parse(event: Event) -> dict[str, Json] | None:
     if event.data is None:
         return None
     try:
-        chunk = pydantic_core.from_json(event.data)
+        chunk = read_json(event.data)
     except ValueError:
         return None
     if not isinstance(chunk, dict) or EVENT in chunk or REPEATS in chunk:
