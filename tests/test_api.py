@@ -391,13 +391,13 @@ def test_without_instrumentation_decorated_functions_are_plain() -> None:
 
 @pytest.mark.parametrize("breaks", ["read", "read_result"])
 def test_a_fault_of_ours_never_reaches_the_user(breaks: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from spanreel import passage
+    from spanreel import opening
 
     def broken(*_: Any) -> Any:
         raise ZeroDivisionError("our fault")
 
     monkeypatch.delenv("SPANREEL_STRICT", raising=False)
-    monkeypatch.setattr(passage, "parameters_of" if breaks == "read" else "snapshot", broken)
+    monkeypatch.setattr(opening, "parameters_of" if breaks == "read" else "snapshot", broken)
     with recording():
         assert weather("Oslo")["city"] == "Oslo"
 

@@ -17,7 +17,7 @@ from opentelemetry.trace import StatusCode
 
 import spanreel
 from recording import attribute, content, recording
-from spanreel import passage
+from spanreel import opening
 from wire_server import Model, completion
 
 pytestmark = pytest.mark.slow
@@ -75,7 +75,7 @@ async def test_a_failing_tool_s_picture_comes_back_whatever_tracing_does(
             raise ZeroDivisionError("our fault")
 
         monkeypatch.delenv("SPANREEL_STRICT", raising=False)
-        monkeypatch.setattr(passage, "snapshot", broken)
+        monkeypatch.setattr(opening, "snapshot", broken)
         spanreel.instrument(tracer_provider=TracerProvider(shutdown_on_exit=False))
     try:
         assert await ask("picture") == expected

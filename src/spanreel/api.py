@@ -15,7 +15,8 @@ from opentelemetry import context as otel
 from spanreel.conversation import session
 from spanreel.decorating import decorated, run_point, said, tool_point
 from spanreel.model import Agent, Message
-from spanreel.passage import Passage, open_passage
+from spanreel.opening import open_passage
+from spanreel.passage import Passage
 from spanreel.playing import current_player
 from spanreel.point import Kind, Point, RunRequest, RunResult, ToolRequest, ToolResult
 from spanreel.shapes import reshaped, shape_of

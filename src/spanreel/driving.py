@@ -14,7 +14,9 @@ from typing import Any
 from opentelemetry import context as otel
 
 from spanreel.crossing import Crossing
-from spanreel.passage import Passage, isolated, leads_nowhere, open_passage
+from spanreel.isolating import isolated, leads_nowhere
+from spanreel.opening import open_passage
+from spanreel.passage import Passage
 from spanreel.placing import stepped_in
 from spanreel.point import Kind, Point, ToolResult
 from spanreel.quiet import quietly

@@ -18,6 +18,7 @@ from opentelemetry.context import _SUPPRESS_INSTRUMENTATION_KEY, Context
 from spanreel import boundary as boundaries
 from spanreel import contexts
 from spanreel.bodies import AsyncBody, AsyncReader, FileBody, SyncBody, Tap
+from spanreel.boundary import model_calls
 from spanreel.capture import ExchangeCapture, http_error
 from spanreel.contexts import Attached
 from spanreel.crossing import Crossing
@@ -98,7 +99,7 @@ def open_exchange(client: ClientPoint, wrapped: Any, args: tuple[Any, ...], kwar
         if request is not None and not is_exchange(operation, request.body, protocol):
             return None
         if request is not None:
-            opened = boundary.open_exchange(client.decode, protocol, operation, request, player)
+            opened = model_calls.open_exchange(boundary, client.decode, protocol, operation, request, player)
             if opened is None:
                 return None
             crossing, capture, live = opened
