@@ -58,9 +58,23 @@ def test_files_are_left_alone() -> None:
         assert (here.sources, here.homes) == (("a.json", "b.json#1"), {})
 
 
-def test_the_address_of_a_sessions_page_is_answered_with_that_of_the_session() -> None:
-    with pytest.raises(ReplayRefused, match=r"look like http://127\.0\.0\.1:4319/api/v1/sessions/s-1$"):
-        fetch("http://127.0.0.1:4319/?session=s-1&at=/runs/0")
+def test_the_address_of_a_sessions_page_will_do() -> None:
+    with serving(document) as (home, asked):
+        with brought([f"{home}/?session=s-1&at=%2Fruns%2F0#0", f"{home}/?session=a%2Fb&revision=2"]) as here:
+            assert here.faults == {}
+            assert here.sources[0].endswith("s-1.json#0")
+        post_report(f"{home}/?session=s-1&revision=2", b"{}")
+        assert [(method, path) for method, path, _, _ in asked] == [
+            ("GET", PATH),
+            ("GET", "/api/v1/sessions/a%2Fb"),
+            ("POST", f"{PATH}/reports"),
+        ]
+
+
+def test_a_report_is_the_sessions_whichever_revision_was_replayed() -> None:
+    with serving(lambda _: Reply(201, {}, (b"{}",))) as (home, asked):
+        post_report(f"{home}{PATH}?revision=3", b"{}")
+    assert [path for _, path, _, _ in asked] == [f"{PATH}/reports"]
 
 
 def test_python_takes_the_address_too() -> None:
@@ -72,6 +86,9 @@ def test_python_takes_the_address_too() -> None:
     "address",
     [
         "http://127.0.0.1:9/",
+        "http://127.0.0.1:9/?agent=care",
+        "http://127.0.0.1:9/?session=",
+        "http://user:word@127.0.0.1:9/?session=s-1",
         "http://127.0.0.1:9/sessions/s-1",
         "http://127.0.0.1:9/api/v1/sessions/",
         "http://127.0.0.1:9/api/v1/sessions/a/b",

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 import httpx
 
@@ -77,7 +77,7 @@ def fetch(url: str) -> bytes:
     Raises:
         ReplayRefused: it cannot be had; says why, and what to do.
     """
-    with _client(url) as client, _explained(url), client.stream("GET", url) as answer:
+    with _client(url) as client, _explained(url), client.stream("GET", _document_of(url)) as answer:
         _check(answer, url)
         try:
             return read_body(answer.iter_bytes(), LARGEST)
@@ -93,8 +93,20 @@ def post_report(url: str, report: bytes) -> None:
     """
     with _client(url) as client, _explained(url):
         headers = {"content-type": "application/json"}
-        with client.stream("POST", f"{url}/reports", content=report, headers=headers) as answer:
+        # Of whichever revision it is, a report is the session's.
+        home = _document_of(url).partition("?")[0]
+        with client.stream("POST", f"{home}/reports", content=report, headers=headers) as answer:
             _check(answer, url)
+
+
+def _document_of(url: str) -> str:
+    """Where the service has a session; the address of its page, which is what people have at hand, will do."""
+    parts = urlsplit(url)
+    asked = parse_qs(parts.query)
+    if parts.path not in ("", "/") or "session" not in asked:
+        return url
+    revision = f"?revision={quote(asked['revision'][0], safe='')}" if "revision" in asked else ""
+    return f"{parts.scheme}://{parts.netloc}{_PLACE}{quote(asked['session'][0], safe='')}{revision}"
 
 
 def _identity(url: str) -> str:
@@ -103,13 +115,13 @@ def _identity(url: str) -> str:
     Raises:
         ReplayRefused: this is no session's address.
     """
-    parts = urlsplit(url)
+    parts = urlsplit(_document_of(url))
     before, place, identity = parts.path.partition(_PLACE)
     if before or not place or not identity or "/" in identity or not parts.hostname:
-        # The page's own address, which is what people have at hand, names the session in its query.
-        shown = parse_qs(parts.query).get("session", ["ID"])[0]
-        service = f"{parts.scheme}://{parts.netloc}" if shown != "ID" else "http://127.0.0.1:4318"
-        raise ReplayRefused(f"{url!r} is no session's address; they look like {service}{_PLACE}{shown}")
+        raise ReplayRefused(
+            f"{url!r} is no session's address; they look like http://127.0.0.1:4318{_PLACE}ID, "
+            "or as the page of the session has it"
+        )
     if parts.username or parts.password:
         raise ReplayRefused(f"the address holds credentials, which others can read on a command line; set {TOKEN}")
     name = "".join(one if one.isalnum() or one in "-_." else "-" for one in unquote(identity))
