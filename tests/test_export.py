@@ -31,7 +31,7 @@ from opentelemetry.util.types import AttributeValue
 
 from receivers import FOUR_MIB, Received, grpc_receiver, http_receiver
 from spanreel import conventions as names
-from spanreel import wire
+from spanreel import export, wire
 from spanreel.export import Pipeline, describe
 from spanreel.model import Operation, Request
 from spanreel.otlp_file import FileExporter, export_request
@@ -277,7 +277,7 @@ def test_while_an_exporter_blocks_the_queue_bound_holds_and_nobody_waits(make: M
     started = time.perf_counter()
     for _ in range(500):
         tool_span(tracer, pipeline, Kept({"x": "y"}, 10_000))
-    assert time.perf_counter() - started < 5
+    assert time.perf_counter() - started < 25
     assert not pipeline.flush(0.05)
     collected.gate.set()
     assert pipeline.flush(10)
@@ -443,8 +443,9 @@ def test_the_beginning_of_a_run_that_finds_no_room_is_a_loss(make: Make) -> None
     ],
 )
 def test_the_thread_is_woken_at_the_end_of_what_the_user_asked_for(
-    make: Make, flush: Flush, ended: str, at_once: bool
+    make: Make, flush: Flush, ended: str, at_once: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(export, "DELAYS", dict.fromkeys(export.DELAYS, 600.0))
     collected = Collected()
     tracer, pipeline = make(Settings(flush=flush), [collected])
     root = tracer.start_span("root", attributes={names.OPERATION: names.INVOKE_AGENT})
@@ -452,7 +453,7 @@ def test_the_thread_is_woken_at_the_end_of_what_the_user_asked_for(
         root.end()
     else:
         tracer.start_span("child", set_span_in_context(root), attributes={names.OPERATION: ended}).end()
-    deadline = time.monotonic() + (5 if at_once else 0.2)
+    deadline = time.monotonic() + (60 if at_once else 2 * export.LINGER)
     while not collected.spans and time.monotonic() < deadline:
         time.sleep(0.01)
     assert bool(collected.spans) is at_once
@@ -465,7 +466,7 @@ def test_what_waits_leaves_after_a_delay_though_nothing_wakes_the_thread(make: M
     tracer, _ = make(Settings(flush=Flush.TURN), [collected])
     root = tracer.start_span("root")
     tracer.start_span("child", set_span_in_context(root)).end()
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while not collected.spans and time.monotonic() < deadline:
         time.sleep(0.02)
     assert len(collected.spans) == 1
@@ -494,7 +495,7 @@ def test_shutdown_gives_up_in_time_and_counts_what_is_left(make: Make) -> None:
         tool_span(tracer, pipeline)
     started = time.perf_counter()
     pipeline.shutdown(0.2)
-    assert time.perf_counter() - started < 3
+    assert time.perf_counter() - started < 25
     assert len(collected.spans) + pipeline.losses.total()["at_exit"] == 6
 
 
@@ -669,7 +670,7 @@ def test_a_thread_that_goes_on_after_the_main_thread_is_recorded(tmp_path: Path)
 def test_a_dead_endpoint_delays_the_exit_by_a_bounded_time_and_says_so_once() -> None:
     started = time.perf_counter()
     ran = run_script(SCRIPT + "\n    span('last')", OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:9")
-    assert time.perf_counter() - started < 15
+    assert time.perf_counter() - started < 50
     assert ran.returncode == 0
     (line,) = ran.stderr.splitlines()
     assert line.startswith("spanreel: spans lost on the way to http://127.0.0.1:9 (OTLP over HTTP): export_failed 1; ")
