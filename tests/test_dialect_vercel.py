@@ -112,6 +112,10 @@ def test_a_prompt_that_was_cut_gives_what_is_whole_and_the_rest_is_read_as_usual
             ],
         ),
         ([{"type": "custom", "value": 1}], [{"type": "custom", "value": 1}]),
+        (
+            [{"type": "image", "image": {"0": 1, "1": 2, "2": 3}, "mimeType": "image/png"}],
+            [{"type": "blob", "modality": "image", "mime_type": "image/png", "content": "AQID"}],
+        ),
     ],
 )
 def test_content_of_all_kinds_becomes_parts(content: Any, parts: list[dict[str, Any]]) -> None:
@@ -325,3 +329,32 @@ def test_what_the_sdk_says_itself_is_not_replaced_by_what_openinference_made_of_
     one = session(chat(1, [said("user", "Soup!")], answer, also=indexed), scope="gen_ai")
     (call,) = only_run(one).model_calls()
     assert messages(one, call.output) == [answer]
+
+
+def test_what_was_broken_off_midway_never_finished() -> None:
+    """Aborting a stream ends its spans with nothing told of an answer; up to version 6 the run's span alone is left."""
+    run = {"ai.prompt": '{"prompt": "Soup!"}'}
+    one = only_run(session(ai(1, "ai.streamText", run), scope="ai"))
+    conventions = {"gen_ai.operation.name": "invoke_agent"}
+    asked_for = {"gen_ai.operation.name": "chat", "gen_ai.input.messages": json.dumps([said("user", "Soup!")])}
+    spans = [span(1, "invoke_agent gpt-5", conventions), span(2, "chat gpt-5", asked_for, 1)]
+    other = only_run(session(*spans, scope="gen_ai"))
+    (call,) = other.model_calls()
+    assert (one.status, other.status, call.status) == (Status.UNFINISHED,) * 3
+    assert one.ended_at is None
+
+
+def test_instructions_that_version_7_tells_on_the_run_alone_are_those_of_its_calls() -> None:
+    instructed = {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.system_instructions": json.dumps([{"type": "text", "content": "Serve."}]),
+    }
+    spans = [
+        span(1, "invoke_agent gpt-5", instructed),
+        span(2, "step 1", {"gen_ai.operation.name": "agent_step"}, 1),
+        chat(3, [said("user", "Soup!")], said("assistant", "Here."), 2),
+    ]
+    one = session(*spans, scope="gen_ai")
+    (call,) = only_run(one).model_calls()
+    assert [message["role"] for message in messages(one, call.input)] == ["system", "user"]
+    assert call.fidelity["instructions"] is Fidelity.RECONSTRUCTED

@@ -104,7 +104,7 @@ def _read_run(span: RawSpan) -> RunRecord:
         agent=Agent(values.text(attributes, "ai.telemetry.functionId")),
         input=asked,
         output=(answer,) if answer["parts"] else (),
-        status=values.status_of(error),
+        status=ai_sdk.status_of(span, error, answer["parts"], answer.get("finish_reason"), _read_usage(attributes)),
         error=error,
         fidelity=values.marks(fidelity),
     )
@@ -142,7 +142,7 @@ def _read_model(span: RawSpan, *, streamed: bool) -> ModelRecord:
         agent=Agent(values.text(attributes, "ai.telemetry.functionId")),
         time_to_first_chunk=_seconds(attributes, "ai.response.msToFirstChunk", "ai.stream.msToFirstChunk"),
         error=error,
-        status=values.status_of(error),
+        status=ai_sdk.status_of(span, error, answer),
         raw_request=values.text(attributes, key) if state is not Fidelity.WHOLE else None,
         raw_response=values.text(attributes, "ai.response.toolCalls") if output is Fidelity.TRUNCATED else None,
         fidelity=values.marks(fidelity),

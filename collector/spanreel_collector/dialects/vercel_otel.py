@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from spanreel.model import Message
+from spanreel import conventions as names
+from spanreel.model import Fidelity, Message, Operation, Request
 from spanreel.records import ModelRecord, Record, RunRecord
 from spanreel_collector.dialects import genai_spans, values
 from spanreel_collector.dialects.content import ai_sdk
@@ -25,16 +26,30 @@ def read(span: RawSpan) -> Record | None:
     """What the span says in the conventions' words, and what it says by the way."""
     record = genai_spans.read(ai_sdk.with_own_status(span))
     if isinstance(record, RunRecord):
-        return replace(record, output=tuple(_answer(message) for message in record.output))
+        usage = any(key.startswith("gen_ai.usage.") for key in span.attributes)
+        reasons = span.attributes.get(names.RESPONSE_FINISH_REASONS)
+        status = ai_sdk.status_of(span, record.error, record.output, reasons, usage)
+        return replace(record, output=tuple(_answer(message) for message in record.output), status=status)
     if not isinstance(record, ModelRecord):
         return record
     first_chunk = values.number(span.attributes, _FIRST_CHUNK)
-    record = replace(record, provider=ai_sdk.provider(record.provider))
+    record = replace(
+        record,
+        provider=ai_sdk.provider(record.provider),
+        status=ai_sdk.status_of(span, record.error, record.answer),
+        fidelity={**record.fidelity, **_untold_instructions(record.request)},
+    )
     if first_chunk is None:
         return record
     answer = replace(record.answer, streamed=True) if record.answer else None
     request = replace(record.request, stream=True)
     return replace(record, request=request, answer=answer, time_to_first_chunk=first_chunk)
+
+
+def _untold_instructions(request: Request) -> dict[str, Fidelity]:
+    """Releases before 1.0.30 or so of `@ai-sdk/otel` tell a run's instructions on the run alone."""
+    told = request.instructions or any(message["role"] == "system" for message in request.messages)
+    return {} if told or request.operation is not Operation.CHAT else {"instructions": Fidelity.ABSENT}
 
 
 def _answer(message: Message) -> Message:

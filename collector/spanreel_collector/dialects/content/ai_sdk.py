@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 from dataclasses import replace
 from typing import Any
 
 from spanreel import conventions as names
-from spanreel.model import Fidelity, Json, Message
+from spanreel.model import Error, Fidelity, Json, Message, Status
 from spanreel.protocols import media
 from spanreel_collector import json_text
 from spanreel_collector.dialects import values
@@ -154,6 +155,8 @@ def _media(part: dict[str, Any]) -> dict[str, Json]:
     modality = (mime_type or "").partition("/")[0]
     content = part.get("image") if part["type"] == "image" else part.get("data", part.get("url"))
     kind = modality if modality in _MODALITIES else "document"
+    if isinstance(content, dict):
+        content = _bytes_as_base64(content) or content
     if not isinstance(content, str):
         return media.read_own(part)
     named: dict[str, Json] = {"name": part["filename"]} if isinstance(part.get("filename"), str) else {}
@@ -161,6 +164,16 @@ def _media(part: dict[str, Any]) -> dict[str, Json]:
         read: dict[str, Json] = media.read_url(content, kind)
         return {**read, **({} if read["type"] == "blob" or mime_type is None else {"mime_type": mime_type}), **named}
     return {"type": "blob", "modality": kind, "mime_type": mime_type, "content": content, **named}
+
+
+def _bytes_as_base64(numbered: dict[str, Any]) -> str | None:
+    """An array of bytes, which up to version 4 becomes JSON by its indexes: ``{"0": 137, "1": 80, ...}``."""
+    if not numbered or list(numbered) != [str(index) for index in range(len(numbered))]:
+        return None
+    try:
+        return base64.b64encode(bytes(numbered.values())).decode()
+    except (TypeError, ValueError):
+        return None
 
 
 def _own_fields(item: dict[str, Any]) -> dict[str, Json]:
@@ -178,3 +191,8 @@ def with_own_status(span: RawSpan) -> RawSpan:
     told = _ENDED_OTEL if span.origin.scope == OTEL_SCOPE else _ENDED
     ended = any(key in span.attributes for key in told)
     return replace(span, status=0, status_message="") if ended else span
+
+
+def status_of(span: RawSpan, error: Error | None, *told: object) -> Status:
+    """How a run or model call of the SDK ended. What was broken off midway ends with nothing told of its answer."""
+    return values.status_of(error) if error or span.dropped_attributes or any(told) else Status.UNFINISHED
