@@ -10,8 +10,8 @@ from typing import Any
 from spanreel.model import Agent, ErrorCategory, Fidelity, Json, Message
 from spanreel.records import Record, RunRecord
 from spanreel_collector.dialects import values
+from spanreel_collector.dialects.content.blocks import parts_of
 from spanreel_collector.dialects.content.decoding import decode
-from spanreel_collector.dialects.content.messages import parts_of
 from spanreel_collector.span import Attributes, RawSpan
 
 NAME = "crewai"

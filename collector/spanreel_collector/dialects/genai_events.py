@@ -9,7 +9,7 @@ from spanreel.conventions import INPUT_MESSAGES, OUTPUT_MESSAGES
 from spanreel.model import Json, Message
 from spanreel.protocols import media
 from spanreel_collector.dialects import values
-from spanreel_collector.dialects.content import bedrock, gemini
+from spanreel_collector.dialects.content import bedrock, blocks, gemini
 from spanreel_collector.dialects.content import messages as content
 from spanreel_collector.span import Attributes, RawSpan
 
@@ -134,7 +134,7 @@ def _parts(said: Json) -> list[dict[str, Json]]:
         if isinstance(item, dict) and isinstance(item.get("kind"), str):
             parts.append(_part_of_kind(item["kind"], item))
         elif isinstance(item, dict | str):
-            parts += content.parts_of([item] if isinstance(item, dict) or item else [])
+            parts += blocks.parts_of([item] if isinstance(item, dict) or item else [])
     return parts
 
 

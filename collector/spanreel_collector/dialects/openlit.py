@@ -10,7 +10,7 @@ from spanreel.model import ErrorCategory, Fidelity, Json, Message
 from spanreel.records import ModelRecord, Record
 from spanreel_collector import json_text
 from spanreel_collector.dialects import genai_spans, values
-from spanreel_collector.dialects.content import messages, reprs
+from spanreel_collector.dialects.content import blocks, messages, reprs
 from spanreel_collector.span import Attributes, RawSpan
 
 NAME = "openlit"
@@ -74,7 +74,7 @@ def _told_of_old(attributes: Attributes) -> tuple[dict[str, Json], Fidelity]:
     if names.INPUT_MESSAGES in attributes or not isinstance(prompt, str):
         return {}, Fidelity.WHOLE
     asked, state = _asked_of_old(prompt)
-    parts = messages.parts_of(said) + _calls_of_old(attributes)
+    parts = blocks.parts_of(said) + _calls_of_old(attributes)
     streamed = attributes.get("gen_ai.request.is_stream")
     told: dict[str, Json] = {names.INPUT_MESSAGES: json_text.plain(asked), names.REQUEST_STREAM: streamed}
     if parts:
@@ -98,7 +98,7 @@ def _asked_of_old(prompt: str) -> tuple[list[Message], Fidelity]:
 def _line(role: str, text: str) -> Message:
     if role == "tool":
         return {"role": role, "parts": [{"type": "tool_call_response", "id": None, "response": text}]}
-    return {"role": role, "parts": messages.parts_of(text)}
+    return {"role": role, "parts": blocks.parts_of(text)}
 
 
 def _calls_of_old(attributes: Attributes) -> list[dict[str, Json]]:

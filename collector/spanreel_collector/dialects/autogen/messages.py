@@ -7,6 +7,7 @@ from typing import Any
 from spanreel import conventions as names
 from spanreel.model import Json, Message
 from spanreel_collector.dialects import values
+from spanreel_collector.dialects.content import blocks
 from spanreel_collector.dialects.content import messages as content
 
 _OWN_WORDS = ("ToolCallSummaryMessage", "HandoffMessage", "StopMessage")
@@ -71,7 +72,7 @@ def _parts(item: dict[str, Any]) -> list[dict[str, Json]]:
     said = item.get("content")
     if isinstance(said, dict):
         return [{"type": "data", "content": said}]
-    return [_part(one) for one in said] if isinstance(said, list) else content.parts_of(said)
+    return [_part(one) for one in said] if isinstance(said, list) else blocks.parts_of(said)
 
 
 def _part(one: Json) -> dict[str, Json]:

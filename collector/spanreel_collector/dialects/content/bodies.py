@@ -15,6 +15,7 @@ from spanreel.protocols import anthropic, openai_chat, openai_responses, openai_
 from spanreel_collector import json_text
 from spanreel_collector.dialects import values
 from spanreel_collector.dialects.content import messages, reprs, tokens
+from spanreel_collector.dialects.content.blocks import ITEMS, parts_of
 
 _SETTINGS = {
     "temperature": ("temperature",),
@@ -48,7 +49,7 @@ def read_request(body: Json, operation: Operation = Operation.CHAT) -> tuple[Req
             pass
     said = messages.asked(body)
     if isinstance(body, str) and body:
-        said = ({"role": "user", "parts": messages.parts_of(body)},)
+        said = ({"role": "user", "parts": parts_of(body)},)
     if not isinstance(body, dict):
         return (Request(operation, None, said), None) if said else None
     inner = body.get("generation_config") or body.get("config")
@@ -64,7 +65,7 @@ def read_request(body: Json, operation: Operation = Operation.CHAT) -> tuple[Req
         operation,
         values.text(body, "model", "model_name"),
         said,
-        instructions=tuple(messages.parts_of(system)),
+        instructions=tuple(parts_of(system)),
         tools=read_tools(parameters.get("tools")),
         settings=settings(parameters),
         stream=body.get("stream") is True,
@@ -173,7 +174,7 @@ def _is_item(item: Json) -> bool:
     """Whether this is an item of what the Responses API gives; one answer is several of them."""
     blocks = item.get("content") if isinstance(item, dict) else None
     kinds = [_at(block, "type") for block in blocks] if isinstance(blocks, list) else []
-    return _at(item, "type") in messages.ITEMS or any(kind in ("output_text", "refusal") for kind in kinds)
+    return _at(item, "type") in ITEMS or any(kind in ("output_text", "refusal") for kind in kinds)
 
 
 def _answered(body: Json) -> tuple[Message, ...]:
@@ -181,15 +182,15 @@ def _answered(body: Json) -> tuple[Message, ...]:
     if isinstance(generation, dict):
         message = messages.read_message(generation.get("message"))
         text = values.text(generation, "text")
-        return (message,) if message else ({"role": "assistant", "parts": messages.parts_of(text)},) if text else ()
+        return (message,) if message else ({"role": "assistant", "parts": parts_of(text)},) if text else ()
     candidate = _at(body, "candidates", 0, "content")
     if isinstance(candidate, dict):
         body = {"role": "model", **candidate}
     if isinstance(body, str):
-        return ({"role": "assistant", "parts": messages.parts_of(body)},) if body else ()
+        return ({"role": "assistant", "parts": parts_of(body)},) if body else ()
     texts = [one.get("text") if isinstance(one, dict) else one for one in body] if isinstance(body, list) else []
     if texts and all(isinstance(text, str) and not text.startswith("ChatMessage(") for text in texts):
-        return tuple({"role": "assistant", "parts": messages.parts_of(text)} for text in texts)  # DSPy's completions
+        return tuple({"role": "assistant", "parts": parts_of(text)} for text in texts)  # DSPy's completions
     if isinstance(body, dict) and (found := messages.read_message(body)) is not None:
         return ({**found, "role": "assistant"},)
     items = _at(body, "output") if isinstance(body, dict) else body

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from spanreel.model import Agent, Error, Fidelity, Json, Message
 from spanreel.records import RunRecord
 from spanreel_collector.dialects import values
-from spanreel_collector.dialects.content import messages
+from spanreel_collector.dialects.content import blocks, messages
 from spanreel_collector.dialects.content.decoding import decode
 
 
@@ -66,14 +66,14 @@ def _read_input(given: Json) -> tuple[tuple[Message, ...], Mapping[str, Json] | 
         elif not named and isinstance(positional, list) and len(positional) == 1:
             decoded = positional[0]
     if isinstance(decoded, str) and decoded and state is Fidelity.WHOLE:
-        return ({"role": "user", "parts": messages.parts_of(decoded)},), arguments, state
+        return ({"role": "user", "parts": blocks.parts_of(decoded)},), arguments, state
     asked = messages.asked(decoded)
     return asked, arguments if isinstance(arguments, dict) and not asked else None, state
 
 
 def _answered(decoded: Json) -> tuple[Message, ...]:
     if isinstance(decoded, str):
-        return ({"role": "assistant", "parts": messages.parts_of(decoded)},) if decoded else ()
+        return ({"role": "assistant", "parts": blocks.parts_of(decoded)},) if decoded else ()
     return messages.answered(decoded)
 
 

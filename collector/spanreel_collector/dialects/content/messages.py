@@ -6,9 +6,9 @@ from dataclasses import fields
 from typing import Any
 
 from spanreel.model import Json, Message
-from spanreel.protocols import media
 from spanreel_collector.dialects import values
 from spanreel_collector.dialects.content import gemini, reprs, tokens
+from spanreel_collector.dialects.content.blocks import ITEMS, parts_of, read_item, tool_call
 
 FACTS = "call"
 """What a message of a run's says of the model call that it came from, beside the message: for `answered` alone."""
@@ -19,8 +19,6 @@ _WORDS = ("task", "prompt", "input", "query", "question", "user_input", "user_ms
 _ANSWERS = ("raw", "output", "answer", "content", "response")
 _REASONS = ("finish_reason", "stop_reason")
 _PAIRED = ("user", "human", "assistant", "ai", "system", "developer")
-ITEMS = ("function_call", "function_call_output", "reasoning")
-"""What OpenAI's Responses API puts between messages."""
 
 
 def read_messages(value: Json, *, facts: bool = False) -> tuple[Message, ...]:
@@ -59,7 +57,7 @@ def read_message(item: Json) -> Message | None:
         if isinstance(item.get(inside), dict) and ("type" in item or "lc" in item):
             return _plain({"role": _class_role(item.get("id")) or item.get("type"), **item[inside]})
     if item.get("type") in ITEMS and "role" not in item:
-        return _item(item)
+        return read_item(item)
     return gemini.read_message(item) if isinstance(item.get("parts"), list) else _plain(item)
 
 
@@ -106,19 +104,6 @@ def with_system(asked: tuple[Message, ...], state: tuple[Message, ...]) -> tuple
     return before if asked and instructed and before == (*instructed, *asked) else asked
 
 
-def parts_of(content: Json) -> list[dict[str, Json]]:
-    """The parts of a content as providers write it: a text, or a list of texts and typed blocks."""
-    if isinstance(content, str):
-        return [{"type": "text", "content": content}] if content else []
-    found: list[dict[str, Json]] = []
-    for block in content if isinstance(content, list) else []:
-        if isinstance(block, str):
-            found.append({"type": "text", "content": block})
-        elif isinstance(block, dict) and block:
-            found.append(_block(block))
-    return found
-
-
 def weight(found: tuple[Message, ...]) -> int:
     """How much messages tell: the members of their parts that are filled."""
     parts: list[dict[str, Any]] = [part for message in found for part in message.get("parts") or ()]
@@ -150,7 +135,7 @@ def _plain(item: dict[str, Any]) -> Message | None:
     if not isinstance(given, str):
         return None
     role = values.role(given.removesuffix("MessageChunk").lower())
-    parts = parts_of(item.get("content", item.get("blocks")))
+    parts = _said_beside(item, parts_of(item.get("content", item.get("blocks"))))
     if role == "tool" and not any(part["type"] == "tool_call_response" for part in parts):
         text_only = all(part["type"] == "text" for part in parts)
         response: Json = "".join(str(part["content"]) for part in parts) if text_only else parts
@@ -168,6 +153,14 @@ def _plain(item: dict[str, Any]) -> Message | None:
     return {**message, **{key: value for key, value in extras.items() if value}}
 
 
+def _said_beside(item: dict[str, Any], parts: list[dict[str, Json]]) -> list[dict[str, Json]]:
+    """The parts of a content, with the thoughts before it and the refusal after it that stand beside it."""
+    thought, refusal = values.text(item, "reasoning_content"), values.text(item, "refusal")
+    if thought and all(part["type"] != "reasoning" for part in parts):
+        parts = [{"type": "reasoning", "content": thought}, *parts]
+    return [*parts, {"type": "refusal", "content": refusal}] if refusal else parts
+
+
 def _calls(item: dict[str, Any]) -> list[dict[str, Json]]:
     """What a message asks of tools; LangChain's older ones have it where OpenAI's own fields are kept."""
     calls, extra = item.get("tool_calls"), item.get("additional_kwargs")
@@ -178,10 +171,10 @@ def _calls(item: dict[str, Any]) -> list[dict[str, Json]]:
         if isinstance(call, dict):
             function = call["function"] if isinstance(call.get("function"), dict) else call
             arguments = values.arguments(function.get("args", function.get("arguments")))
-            found.append(_call(values.text(call, "id"), reprs.unquoted(values.text(function, "name")), arguments))
+            found.append(tool_call(values.text(call, "id"), reprs.unquoted(values.text(function, "name")), arguments))
     function = item.get("function_call")
     if isinstance(function, dict) and not found:
-        found.append(_call(None, values.text(function, "name"), values.arguments(function.get("arguments"))))
+        found.append(tool_call(None, values.text(function, "name"), values.arguments(function.get("arguments"))))
     return found
 
 
@@ -194,20 +187,6 @@ def _is_bare_call(item: Json) -> bool:
 def _asking(calls: list[Any]) -> Message:
     """The message that such calls were taken out of: CrewAI tells nothing else of an answer that asks for tools."""
     return {"role": "assistant", "parts": list(_calls({"tool_calls": calls}))}
-
-
-def _item(item: dict[str, Any]) -> Message:
-    """An item of OpenAI's Responses API that is no message."""
-    identity = values.text(item, "call_id", "id")
-    if item["type"] == "function_call":
-        call = _call(identity, values.text(item, "name"), values.arguments(item.get("arguments")))
-        return {"role": "assistant", "parts": [call]}
-    if item["type"] == "function_call_output":
-        part = {"type": "tool_call_response", "id": identity, "response": item.get("output")}
-        return {"role": "tool", "parts": [part]}
-    summary = parts_of(item.get("summary"))
-    text = "\n".join(str(part.get("content") or part.get("text") or "") for part in summary)
-    return {"role": "assistant", "parts": [{"type": "reasoning", "content": text}]}
 
 
 def _facts(item: Json) -> dict[str, Json]:
@@ -250,7 +229,7 @@ def _haystack(item: Json) -> Message | None:
             parts.append({"type": "text", "content": content.get("text")})
         elif content.get("") == "ToolCall":
             name = values.text(content, "tool_name")
-            parts.append(_call(values.text(content, "id"), name, content.get("arguments")))
+            parts.append(tool_call(values.text(content, "id"), name, content.get("arguments")))
         elif content.get("") == "ToolCallResult":
             origin = content["origin"] if isinstance(content.get("origin"), dict) else {}
             identity = values.text(origin, "id")
@@ -261,41 +240,3 @@ def _haystack(item: Json) -> Message | None:
     meta = shown.get("_meta")
     reason = values.text(meta, "finish_reason") if isinstance(meta, dict) else None
     return {**message, "finish_reason": reason} if reason else message
-
-
-def _call(identity: str | None, name: str | None, arguments: Json) -> dict[str, Json]:
-    return {"type": "tool_call", "id": identity, "name": name, "arguments": arguments}
-
-
-def _block(block: dict[str, Any]) -> dict[str, Json]:
-    """A block of a content, of OpenAI's kinds or of Anthropic's."""
-    kind, text = block.get("type", "text"), block.get("text")
-    if isinstance(text, str) and kind in ("text", "input_text", "output_text"):
-        return {"type": "text", "content": text}
-    if kind == "function_call" or (kind == "reasoning" and isinstance(block.get("summary"), list)):
-        return dict(_item(block)["parts"][0])  # what LangChain keeps of the Responses API
-    if kind == "reasoning" and isinstance(block.get("reasoning"), str):
-        return {"type": "reasoning", "content": block["reasoning"]}
-    if kind == "tool_call" and "args" in block:
-        return _call(values.text(block, "id"), values.text(block, "name"), values.arguments(block["args"]))
-    if kind == "tool_use":
-        return _call(values.text(block, "id"), values.text(block, "name"), values.arguments(block.get("input")))
-    if kind == "tool_result":
-        given = parts_of(block.get("content"))
-        text_only = all(part["type"] == "text" for part in given)
-        response: Json = "".join(str(part["content"]) for part in given) if text_only else given
-        return {"type": "tool_call_response", "id": values.text(block, "tool_use_id"), "response": response}
-    if isinstance(block.get("tool_call"), dict):  # Haystack's
-        call = block["tool_call"]
-        return _call(values.text(call, "id"), values.text(call, "tool_name"), values.arguments(call.get("arguments")))
-    if isinstance(block.get("tool_call_result"), dict):
-        told = block["tool_call_result"]
-        origin = told["origin"] if isinstance(told.get("origin"), dict) else {}
-        return {"type": "tool_call_response", "id": values.text(origin, "id"), "response": told.get("result")}
-    if kind == "thinking" and isinstance(block.get("thinking"), str):
-        thought: dict[str, Json] = {"type": "reasoning", "content": block["thinking"]}
-        signature = values.text(block, "signature")
-        return {**thought, "provider_fields": {"signature": signature}} if signature else thought
-    image = block.get("image_url")
-    url = image.get("url") if isinstance(image, dict) else image
-    return media.read_url(url, "image") if isinstance(url, str) else media.read_own(block)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from spanreel.model import Json, Message
-from spanreel_collector.dialects.content import messages
+from spanreel_collector.dialects.content.blocks import parts_of
 from spanreel_collector.dialects.content.decoding import decode
 
 _LONE = ("tool_use", "thinking", "redacted_thinking", "reasoning")
@@ -34,10 +34,10 @@ def _with_parts(message: Message, begins: str, read: Callable[[Json], list[dict[
 
 def _of_list(blocks: Json) -> list[dict[str, Json]] | None:
     typed = isinstance(blocks, list) and blocks and all(isinstance(one, dict) and "type" in one for one in blocks)
-    return messages.parts_of(blocks) if typed else None
+    return parts_of(blocks) if typed else None
 
 
 def _of_block(block: Json) -> list[dict[str, Json]] | None:
     if not isinstance(block, dict) or block.get("type") not in _LONE:
         return None
-    return messages.parts_of([block]) if block["type"] != "tool_use" else []
+    return parts_of([block]) if block["type"] != "tool_use" else []

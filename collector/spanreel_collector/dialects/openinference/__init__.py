@@ -22,7 +22,7 @@ from spanreel.model import (
 from spanreel.records import ModelRecord, Record
 from spanreel_collector import json_text
 from spanreel_collector.dialects import genai_spans, values
-from spanreel_collector.dialects.content import ai_sdk, reprs, wrapped
+from spanreel_collector.dialects.content import ai_sdk, blocks, reprs, wrapped
 from spanreel_collector.dialects.content import messages as content
 from spanreel_collector.dialects.content.bodies import settings
 from spanreel_collector.dialects.content.indexed import nested
@@ -246,4 +246,4 @@ def _prompts(attributes: Attributes, prefix: str, member: str, role: str) -> tup
     """Texts of the completions API."""
     items = (item.get(member) for item in nested(attributes, prefix))
     texts = (values.text(item, "text") for item in items if isinstance(item, dict))
-    return tuple({"role": role, "parts": content.parts_of(text)} for text in texts if text)
+    return tuple({"role": role, "parts": blocks.parts_of(text)} for text in texts if text)

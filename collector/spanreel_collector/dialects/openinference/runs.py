@@ -7,6 +7,7 @@ import re
 from spanreel.model import Agent, ErrorCategory, Fidelity, Json, Message
 from spanreel.records import RunRecord
 from spanreel_collector.dialects import values
+from spanreel_collector.dialects.content import blocks
 from spanreel_collector.dialects.content import messages as content
 from spanreel_collector.dialects.openinference import messages
 from spanreel_collector.dialects.openinference.llama_index import CURRENT_AGENT
@@ -55,7 +56,7 @@ def _end(attributes: Attributes, key: str, role: str, cut_at: int | None) -> tup
     if isinstance(decoded, str):
         # A run's text is what was said; a repr of an object, or the beginning of JSON, is not.
         plain = state is Fidelity.WHOLE and not _OBJECT.match(decoded)
-        said: tuple[Message, ...] = ({"role": role, "parts": content.parts_of(decoded)},) if plain else ()
+        said: tuple[Message, ...] = ({"role": role, "parts": blocks.parts_of(decoded)},) if plain else ()
         return decoded, said, state if said or state is not Fidelity.WHOLE else Fidelity.ABSENT
     found = content.asked(decoded) if role == "user" else content.answered(decoded)
     return decoded, found, state if found else Fidelity.ABSENT

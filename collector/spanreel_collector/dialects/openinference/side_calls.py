@@ -7,7 +7,7 @@ from dataclasses import replace
 from spanreel.model import Answer, ErrorCategory, Json, Message, Operation, Request
 from spanreel.records import ModelRecord
 from spanreel_collector.dialects import values
-from spanreel_collector.dialects.content import messages as content
+from spanreel_collector.dialects.content import blocks
 from spanreel_collector.dialects.content.bodies import settings
 from spanreel_collector.dialects.content.indexed import nested
 from spanreel_collector.dialects.openinference import bodies, messages, tool_calls
@@ -21,7 +21,7 @@ def read_embedding(span: RawSpan) -> ModelRecord:
     sent = bodies.read_request(span, Operation.EMBEDDINGS)
     items = (item.get("embedding") for item in nested(attributes, "embedding.embeddings"))
     texts = [text for item in items if isinstance(item, dict) and (text := values.text(item, "text"))]
-    said: tuple[Message, ...] = ({"role": "user", "parts": content.parts_of(list(texts))},) if texts else ()
+    said: tuple[Message, ...] = ({"role": "user", "parts": blocks.parts_of(list(texts))},) if texts else ()
     parameters, _ = values.decode(attributes.get("embedding.invocation_parameters"))
     model = values.text(attributes, "embedding.model_name")
     request = sent[0] if sent else Request(Operation.EMBEDDINGS, model, said, settings=_settings(parameters))
@@ -39,7 +39,7 @@ def read_reranker(span: RawSpan) -> ModelRecord:
     request = Request(
         Operation.RERANK,
         values.text(attributes, "reranker.model_name"),
-        ({"role": "user", "parts": content.parts_of(query)},) if query else (),
+        ({"role": "user", "parts": blocks.parts_of(query)},) if query else (),
         provider_fields={key: value for key, value in fields.items() if value is not None},
     )
     return _side_call(span, request, Answer(provider_fields={"documents": ranked} if ranked else {}))
