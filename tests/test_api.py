@@ -7,7 +7,11 @@ import copy
 import dataclasses
 import datetime as dt
 import decimal
+import functools
+import html
 import json
+import math
+import operator
 import pickle
 import threading
 from collections.abc import AsyncIterator, Generator, Iterator
@@ -432,6 +436,33 @@ def test_decorated_functions_go_to_process_pools_and_copies_as_functions_do() ->
     assert copy.deepcopy(bare) is bare
     method = pickle.loads(pickle.dumps(Desk("north").where))
     assert method() == "north"
+
+
+class Scale:
+    def __call__(self, grams: int) -> int:
+        return grams * 2
+
+
+# What is written in C may not say what it takes, and has no code to look at.
+@pytest.mark.parametrize(
+    ("function", "given", "name", "arguments"),
+    [
+        (math.sqrt, 4, "sqrt", {"x": 4}),
+        (max, "abc", "max", {"args": ["abc"]}),
+        (int, "7", "int", {"args": ["7"]}),
+        (html.escape, "<", "escape", {"s": "<", "quote": True}),
+        ("{} km".format, 3, "format", {"args": [3]}),
+        (operator.itemgetter("a"), {"a": 1}, "itemgetter", {"args": [{"a": 1}]}),
+        (functools.partial(int, base=2), "11", "int", {"args": ["11"]}),
+        (Scale(), 3, "Scale", {"grams": 3}),
+    ],
+)
+def test_whatever_can_be_called_is_decorated(function: Any, given: Any, name: str, arguments: Any) -> None:
+    tool, run = spanreel.tool(function), spanreel.run(function)
+    with recording() as rec:
+        assert tool(given) == run(given) == pickle.loads(pickle.dumps(tool))(given) == function(given)
+        assert rec.tree() == [f"execute_tool {name}", f"invoke_agent {name}"]
+        assert content(rec.one("execute_tool"), "gen_ai.tool.call.arguments") == arguments
 
 
 class Shop:

@@ -72,12 +72,27 @@ def parameters_of(wrapped: Callable[..., Any]) -> Parameters:
     """What a call takes."""
     function: Any = getattr(wrapped, "__func__", wrapped)
     if function is wrapped and type(function) is not types.FunctionType:  # what other objects take may change
-        return _parameters(inspect.signature(wrapped))
+        return _parameters(_signature(wrapped))
     known = _functions if function is wrapped else _methods
     found = known.get(function)
     if found is None:
-        found = known[function] = _parameters(inspect.signature(wrapped))
+        found = known[function] = _parameters(_signature(wrapped))
     return found
+
+
+def _signature(wrapped: Callable[..., Any]) -> inspect.Signature:
+    try:
+        return inspect.signature(wrapped)
+    except ValueError:  # written in C, and does not say what it takes
+        return _ANY
+
+
+_ANY = inspect.Signature(
+    [
+        inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL),
+        inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD),
+    ]
+)
 
 
 def _parameters(signature: inspect.Signature) -> Parameters:

@@ -95,7 +95,8 @@ def _name_of(function: Any) -> str:
 
 def _target_of(function: Any) -> str:
     code = code_of(function)
-    return f"{code.__module__}:{code.__qualname__}"
+    named = code if hasattr(code, "__qualname__") else type(code)
+    return f"{named.__module__ or type(code).__module__}:{named.__qualname__}"
 
 
 def _has_name(function: Any) -> bool:

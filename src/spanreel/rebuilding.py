@@ -6,6 +6,7 @@ import base64
 import copy
 import functools
 import inspect
+import types
 import typing
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -53,13 +54,17 @@ def rebuild_arguments(
 
 
 def code_of(function: Callable[..., Any]) -> Any:
-    """The function that a callable comes to: behind decorators and partials, or the method that makes it one."""
+    """The function that a callable comes to: behind decorators and partials, or the method that makes it one.
+
+    Of what is written in C, the callable itself.
+    """
     found: Any = inspect.unwrap(function)
     while isinstance(found, functools.partial):
         found = inspect.unwrap(found.func)
     if hasattr(found, "__globals__") or hasattr(found, "__func__") or isinstance(found, type):
         return getattr(found, "__func__", found)
-    return getattr(type(found), "__call__", found)  # noqa: B004 - which function it is, not whether
+    method = getattr(type(found), "__call__", found)  # noqa: B004 - which function it is, not whether
+    return found if isinstance(method, types.WrapperDescriptorType) else method
 
 
 def hints_of(function: Callable[..., Any]) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import sys
+import types
 from importlib import import_module
 from operator import attrgetter
 from typing import Any
@@ -31,7 +33,10 @@ class WrappedMethod(wrapt.BoundFunctionWrapper):  # type: ignore[type-arg]  # ge
 
 
 class WrappedFunction(wrapt.FunctionWrapper):  # type: ignore[type-arg]  # generic to type checkers only
-    """A wrapped function; copied as itself and pickled by its name, as functions are, for process pools."""
+    """A wrapped function; copied as itself and pickled by its name, as functions are, for process pools.
+
+    What has no name, as a partial, or stands undecorated under it, is pickled as what it is without us.
+    """
 
     __bound_function_wrapper__ = WrappedMethod
 
@@ -41,8 +46,23 @@ class WrappedFunction(wrapt.FunctionWrapper):  # type: ignore[type-arg]  # gener
     def __deepcopy__(self, memo: Any) -> Any:
         return self
 
-    def __reduce_ex__(self, protocol: Any) -> str:
-        return str(self.__wrapped__.__qualname__)
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        wrapped = self.__wrapped__
+        name = getattr(wrapped, "__qualname__", None)
+        if name is None or isinstance(wrapped, types.BuiltinFunctionType) or _stands_under(name, wrapped):
+            return _without_us, (wrapped,)
+        return str(name)
+
+
+def _without_us(function: Any) -> Any:
+    return function
+
+
+def _stands_under(name: str, function: Any) -> bool:
+    try:
+        return attrgetter(name)(sys.modules[function.__module__]) is function
+    except (AttributeError, KeyError):
+        return False
 
 
 def _find_by_name(module: str, qualname: str) -> Any:
