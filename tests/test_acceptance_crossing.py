@@ -83,12 +83,12 @@ def test_17_who_asks_for_no_stream_gets_the_same_message(kind: Kind, tmp_path: P
 def test_17_a_paced_stream_takes_the_time_it_took(kind: Kind, tmp_path: Path) -> None:
     scene = Scene(script(completion("word " * 20)), streams=True, gap=50)
     session = record(lambda: kind(scene), tmp_path)
-    started = time.monotonic()
-    assert play(session, kind, scene).verdict is Verdict.PASS
-    at_once = time.monotonic() - started
+    (call,) = (call for run in session.runs for call in run.model_calls())
+    took = float(str(call.chunks[-1][0])) / 1000
+    assert took > 0.5  # some twenty gaps of 50 ms
     started = time.monotonic()
     assert play(session, kind, scene, changes={"pace": True}).verdict is Verdict.PASS
-    assert time.monotonic() - started - at_once > 0.3  # some twenty gaps of 50 ms were recorded
+    assert time.monotonic() - started > 0.9 * took  # a lower bound: the rest takes time too, more on a slow machine
 
 
 def failing(order: str) -> str:
@@ -155,9 +155,12 @@ def test_18_a_provider_s_errors_come_again_without_a_sleep(kind: Kind, tmp_path:
     (call,) = (call for run in session.runs for call in run.model_calls())
     assert [attempt.status for attempt in call.attempts] == [429, 500, 200]
     assert len([turn for run in session.runs for turn in run.turns]) == 1
-    started = time.monotonic()
-    assert play(session, kind, scene).verdict is Verdict.PASS
-    assert time.monotonic() - started < 3
+    took = []
+    for _ in range(5):
+        started = time.monotonic()
+        assert play(session, kind, scene).verdict is Verdict.PASS
+        took.append(time.monotonic() - started)
+    assert min(took) < 1  # the SDK would sleep for longer than that by itself; a slow machine is not slow five times
 
 
 def status(order: str) -> str:

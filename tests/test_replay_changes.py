@@ -442,18 +442,20 @@ def test_every_protocol_writes_what_was_changed_and_keeps_the_rest(protocol: str
 
 
 def test_a_paced_stream_takes_the_time_that_it_took(tmp_path: Path) -> None:
-    slow = testing.text("One two three four.", hold=30)
+    slow = testing.text("One two three four.", hold=100)
     with testing.ScriptedProvider([slow]) as provider:
         address = provider.base_url
 
-        def work() -> list[float]:
+        def work() -> float:
             client = openai.OpenAI(base_url=address, api_key="none")
+            started = time.monotonic()
             asked = client.chat.completions.create(
                 model="small", messages=[{"role": "user", "content": "Hi?"}], stream=True
             )
-            return [time.monotonic() for _ in asked]
+            assert list(asked)
+            return time.monotonic() - started
 
         session = record(work, tmp_path)
     with spanreel.replay(session, changes={"pace": True}):
-        came = work()
-    assert came[-1] - came[0] >= 0.06  # a lower bound: a sleep is never shorter than asked for
+        took = work()
+    assert took > 0.2  # a lower bound: the rest takes time too, more on a slow machine

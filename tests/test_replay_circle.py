@@ -181,10 +181,13 @@ def test_attempts_of_the_sdk_are_replayed_without_sleeping(reel: Reel) -> None:
     session, _ = reel.record(script, work)
     (call,) = session.runs[0].model_calls()
     assert [attempt.status for attempt in call.attempts] == [429, 500, 200]
-    started = time.monotonic()
-    report, result = reel.replay(session, work)
-    assert (report.verdict, result) == (Verdict.PASS, "hi")
-    assert time.monotonic() - started < 2
+    took = []
+    for _ in range(5):
+        started = time.monotonic()
+        report, result = reel.replay(session, work)
+        took.append(time.monotonic() - started)
+        assert (report.verdict, result) == (Verdict.PASS, "hi")
+    assert min(took) < 1  # the SDK would sleep for longer than that by itself; a slow machine is not slow five times
 
 
 def test_a_provider_error_is_the_recorded_outcome(reel: Reel) -> None:
