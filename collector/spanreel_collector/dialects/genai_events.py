@@ -111,13 +111,18 @@ def _old_message(role: str, body: dict[str, Any]) -> Message:
 
 
 def _old_choice(body: dict[str, Any]) -> Message:
-    inner = body.get("message")
+    inner, _ = values.decode(body.get("message"))
+    inner = inner if _is_message(inner) else body.get("message")
     said = inner if isinstance(inner, dict) else {**body, "content": body.get("content", inner)}
     # v1.28 put the calls beside the message.
     message = _old_message("assistant", {"tool_calls": body.get("tool_calls"), **said})
     message["role"] = "assistant"
     reason = body.get("finish_reason")
     return {**message, "finish_reason": reason} if isinstance(reason, str) else message
+
+
+def _is_message(said: Json) -> bool:
+    return isinstance(said, dict) and not {"role", "content", "tool_calls", "parts"}.isdisjoint(said)
 
 
 def _parts(said: Json) -> list[dict[str, Json]]:

@@ -6,10 +6,10 @@ Usage is read on model calls only: on agents it repeats that of the calls below 
 from __future__ import annotations
 
 from spanreel import conventions as names
-from spanreel.model import Agent, Answer, ErrorCategory, Fidelity, Json, Message, Operation, Request, ToolKind, Usage
+from spanreel.model import Agent, Answer, ErrorCategory, Fidelity, Json, Message, Operation, Request, ToolKind
 from spanreel.records import ModelRecord, Record, RunRecord, ToolRecord
 from spanreel_collector.dialects import values
-from spanreel_collector.dialects.content import conventional, wrapped
+from spanreel_collector.dialects.content import conventional, counts, wrapped
 from spanreel_collector.dialects.genai_events import whole_attributes
 from spanreel_collector.span import Attributes, RawSpan
 
@@ -66,27 +66,8 @@ _RESPONSE_FIELDS = {
     "system_fingerprint": "openai.response.system_fingerprint",
 }
 
-_USAGE = {
-    "input_tokens": (names.USAGE_INPUT_TOKENS, "gen_ai.usage.prompt_tokens"),
-    "output_tokens": (names.USAGE_OUTPUT_TOKENS, "gen_ai.usage.completion_tokens"),
-    "cache_read_tokens": (
-        names.USAGE_CACHE_READ_TOKENS,
-        "gen_ai.usage.cache_read_input_tokens",
-        "gen_ai.usage.details.cache_read_tokens",
-    ),
-    "cache_write_tokens": (
-        names.USAGE_CACHE_WRITE_TOKENS,
-        "gen_ai.usage.cache_creation.input_tokens",
-        "gen_ai.usage.cache_creation_input_tokens",
-        "gen_ai.usage.details.cache_write_tokens",
-    ),
-    "reasoning_tokens": (
-        names.USAGE_REASONING_TOKENS,
-        "gen_ai.usage.details.reasoning_tokens",
-        "gen_ai.usage.reasoning_tokens",
-    ),
-}
-_USAGE_KEYS = tuple((field, key) for field, keys in _USAGE.items() for key in keys)
+_REASON = "gen_ai.response.finish_reason"
+"""As who writes one reason alone has it."""
 
 
 def read(span: RawSpan) -> Record | None:
@@ -162,9 +143,9 @@ def _read_model(span: RawSpan, operation: Operation) -> ModelRecord:
 
 
 def _read_answer(attributes: Attributes) -> tuple[Answer | None, Fidelity]:
-    messages, fidelity = conventional.messages(attributes.get(names.OUTPUT_MESSAGES))
-    reasons = values.texts(attributes, names.RESPONSE_FINISH_REASONS)
-    usage = _read_usage(attributes)
+    messages, fidelity = conventional.messages(attributes.get(names.OUTPUT_MESSAGES), "assistant")
+    reasons = values.texts(attributes, names.RESPONSE_FINISH_REASONS) or values.texts(attributes, _REASON)
+    usage = counts.read(attributes)
     identity = values.text(attributes, names.RESPONSE_ID)
     model = values.text(attributes, names.RESPONSE_MODEL)
     if not (messages or reasons or usage or identity or model):
@@ -191,14 +172,6 @@ def _with_reasons(messages: tuple[Message, ...], reasons: list[str]) -> list[Mes
     return [*told, *found[len(told) :]]
 
 
-def _read_usage(attributes: Attributes) -> Usage | None:
-    counts: dict[str, int] = {}
-    for field, key in _USAGE_KEYS:
-        if key in attributes and field not in counts and (count := values.integer(attributes, key)) is not None:
-            counts[field] = count
-    return values.whole_usage(Usage(**counts)) if counts else None
-
-
 def _read_settings(attributes: Attributes) -> dict[str, Json]:
     settings = {field: attributes[key] for field, key in _SETTINGS.items() if attributes.get(key) is not None}
     for field, key in _LISTS.items():
@@ -214,7 +187,7 @@ def _read_settings(attributes: Attributes) -> dict[str, Json]:
 def _read_run(span: RawSpan, operation: str) -> RunRecord:
     attributes = whole_attributes(span)
     messages, input_fidelity = conventional.messages(attributes.get(names.INPUT_MESSAGES))
-    output, output_fidelity = conventional.messages(attributes.get(names.OUTPUT_MESSAGES))
+    output, output_fidelity = conventional.messages(attributes.get(names.OUTPUT_MESSAGES), "assistant")
     error = values.failure(span, ErrorCategory.OTHER)
     fidelity = {"input": input_fidelity, "output": output_fidelity}
     return RunRecord(

@@ -12,7 +12,7 @@ from spanreel.model import Error, ErrorCategory, Fidelity, Json, Status, ToolDef
 from spanreel_collector import json_text
 from spanreel_collector.span import Attributes, RawSpan
 
-_ROLES = {"model": "assistant", "ai": "assistant", "human": "user", "developer": "system"}
+_ROLES = {"model": "assistant", "ai": "assistant", "human": "user", "developer": "system", "function": "tool"}
 _PARAMETERS = ("input_schema", "inputSchema", "parameters_json_schema")
 """What Anthropic, the AI SDK and Google call a tool's parameters."""
 _EXCEPTION = "gen_ai.client.operation.exception"

@@ -10,8 +10,10 @@ from spanreel.memory import Known, Memory, known
 from spanreel.model import Fidelity, Json, Message
 from spanreel.protocols import media
 from spanreel_collector import json_text
+from spanreel_collector.dialects.content import ai_sdk, gemini
+from spanreel_collector.dialects.content.blocks import ITEMS, parts_of
 from spanreel_collector.dialects.content.messages import read_message
-from spanreel_collector.dialects.values import arguments, items_of, role
+from spanreel_collector.dialects.values import arguments, decode, items_of, role
 
 _CONTENT = {
     "text": "content",
@@ -23,22 +25,49 @@ _CONTENT = {
 }
 """Where the types of parts have their content, which a writer leaves out that captures none."""
 _CALLS = ("tool_call", "tool_call_response")
+_BLOCKS = (
+    "tool_use",
+    "tool_result",
+    "tool-call",
+    "tool-result",
+    "input_text",
+    "output_text",
+    "image_url",
+    "input_audio",
+)
+"""Types that providers' and SDKs' own blocks have; of no other form is a part with one of these."""
+_BESIDE_CONTENT = ("refusal", "reasoning_content", "function_call")
+_FOREIGN = ("type", "data", "kwargs", "lc")
+"""By these a message without a role may be known, which is a framework's or the Responses API's."""
 _read_before = Memory[Known](4 * 1024 * 1024)
 """A conversation repeats its history in every call: a message is read once."""
 _parts_before = Memory[tuple[tuple[dict[str, Json], ...], Fidelity]](1024 * 1024)
 """And so do an agent's instructions."""
 
 
-def messages(value: Json) -> tuple[tuple[Message, ...], Fidelity]:
+def messages(value: Json, speaker: str = "user") -> tuple[tuple[Message, ...], Fidelity]:
     """The messages of a messages attribute; of one that was cut off, those parts that are whole.
 
-    They are shared with those of other calls that say the same: nobody may change them.
+    What has no role is the speaker's: a text alone, or texts in the list. They are shared with those of other calls
+    that say the same: nobody may change them.
     """
     if isinstance(value, str) and (known_ones := _one_by_one(value)) is not None:
         return known_ones, captured(known_ones, Fidelity.WHOLE)
     items, fidelity = items_of(value, parts_depth=4)
-    read = tuple(message for item in items if (message := _message(item)) is not None)
+    if not items and (text := _plain_text(value)):
+        items, fidelity = [text], Fidelity.WHOLE
+    if len(items) == 1 and isinstance(items[0], dict) and isinstance(items[0].get("messages"), list):
+        items = items[0]["messages"]
+    read = tuple(message for item in items if (message := _message(item, speaker)) is not None)
     return read, captured(read, fidelity)
+
+
+def _plain_text(value: Json) -> str | None:
+    """The text that stands where messages should: none where it is JSON of something else, or what a loss left."""
+    found = decode(value)[0] if isinstance(value, str) else None
+    if not isinstance(found, str) or found.lstrip().startswith(("{", "[")) or loss_markers.find_loss(found):
+        return None
+    return found if found.strip() else None
 
 
 def _one_by_one(text: str) -> tuple[Message, ...] | None:
@@ -48,9 +77,10 @@ def _one_by_one(text: str) -> tuple[Message, ...] | None:
         message = _read_before.find(each)
         if message is None:
             try:
-                made = _message(json_text.parse(each))
+                item = json_text.parse(each)
             except ValueError:
                 return None
+            made = _message(item, "") if isinstance(item.get("role"), str) else None
             if made is None:
                 return None
             message = known(made)
@@ -74,7 +104,9 @@ def parts(value: Json) -> tuple[tuple[dict[str, Json], ...], Fidelity]:
     found = _parts_before.find(value) if isinstance(value, str) else None
     if found is None:
         items, fidelity = items_of(value, parts_depth=2)
-        read = tuple(_part(item) for item in items if isinstance(item, dict) and item)
+        if not items and (text := _plain_text(value)):
+            items, fidelity = [text], Fidelity.WHOLE
+        read = tuple(part for item in items for part in _parts_of_item(item))
         found = read, Fidelity.ABSENT if not read else fidelity
         if isinstance(value, str):
             _parts_before.keep(value, found)
@@ -90,11 +122,24 @@ def _content_of(part: Mapping[str, Json]) -> bool | None:
     return None if key is None else key in part
 
 
-def _message(item: Any) -> Message | None:
-    if not isinstance(item, dict) or not isinstance(item.get("role"), str):
+def _parts_of_item(item: Any) -> list[dict[str, Json]]:
+    """The parts of one of a list's: a part, a text, or a whole message, as LiteLLM writes its instructions."""
+    if isinstance(item, str):
+        return parts_of(item)
+    if not isinstance(item, dict) or not item:
+        return []
+    if "parts" in item or ("role" in item and "content" in item):
+        message = _message(item, "system")
+        return list(message["parts"]) if message is not None else []
+    return [_part(item)]
+
+
+def _message(item: Any, speaker: str) -> Message | None:
+    item = _whole_item(item, speaker)
+    if not isinstance(item, dict):
         return None
-    if "parts" not in item and any(isinstance(item.get(key), list) for key in ("content", "tool_calls")):
-        return read_message(item)  # a provider's own form, under the conventions' name
+    if not isinstance(item.get("role"), str) or _is_foreign(item):
+        return read_message(item)  # a provider's or a framework's own form, under the conventions' name
     message: Message = {"role": role(item["role"]), "parts": _message_parts(item)}
     kinds = {part["type"] for part in message["parts"]}
     if kinds == {"tool_call_response"}:
@@ -112,6 +157,26 @@ def _message(item: Any) -> Message | None:
     return message
 
 
+def _whole_item(item: Any, speaker: str) -> Any:
+    """A message with its role: one that is JSON inside of the list, a text alone, or one that says no role at all."""
+    if isinstance(item, str):
+        found, _ = decode(item)
+        item = found if isinstance(found, dict) else {"content": item} if item.strip() else None
+    if not isinstance(item, dict) or isinstance(item.get("role"), str):
+        return item
+    told = any(isinstance(item.get(key), str | list) for key in ("parts", "content"))
+    return {**item, "role": speaker} if told and not any(key in item for key in _FOREIGN) else item
+
+
+def _is_foreign(item: dict[str, Any]) -> bool:
+    """Whether the message is of a provider's form: its content a list or an object, or something said beside it."""
+    if "parts" in item:
+        return False
+    if item.get("type") in ITEMS or any(item.get(key) is not None for key in _BESIDE_CONTENT):
+        return True
+    return any(isinstance(item.get(key), list) for key in ("content", "tool_calls"))
+
+
 def _identity(item: dict[str, Any]) -> str | None:
     """The call that a tool's message answers, where the message and not a part of it says so."""
     found = item.get("tool_call_id", item.get("id"))
@@ -122,16 +187,26 @@ def _message_parts(item: dict[str, Any]) -> list[dict[str, Json]]:
     given = item.get("parts")
     if isinstance(given, list):
         return [_part(part) for part in given if isinstance(part, dict) and part]
-    content = item.get("content")
+    content = item.get("content", item.get("text"))
+    if isinstance(content, dict) and content:
+        return [_part(content)]
     return [{"type": "text", "content": content}] if isinstance(content, str) else []
 
 
 def _part(part: dict[str, Any]) -> dict[str, Json]:
+    if part.get("type") in _BLOCKS:
+        return parts_of([part])[0]
+    if part.get("type") == "file" and not {"file_id", "content"} & set(part):
+        return ai_sdk.parts([part])[0]
+    if "type" not in part and "content" not in part and (found := gemini.read_message({"parts": [part]})["parts"]):
+        return dict(found[0])
     if part.get("type") == "uri" and isinstance(part.get("uri"), str) and part["uri"].startswith("data:"):
         return media.read_url(part["uri"], str(part.get("modality") or "image"))  # as Logfire puts content there
     read = dict(part)
     if not isinstance(read.get("type"), str):
         read["type"] = "text" if isinstance(read.get("content"), str) else "unknown"
+    if read["type"] in ("text", "reasoning") and "content" not in read and isinstance(read.get("text"), str):
+        read["content"] = read.pop("text")
     if read["type"] == "tool_call" and isinstance(read.get("arguments"), str):
         read["arguments"] = arguments(read["arguments"])
     if read["type"] in _CALLS and read.get("id") == "":
