@@ -400,6 +400,33 @@ def test_input_tokens_are_with_what_the_cache_read_and_wrote() -> None:
     assert answer_of(usage={"output_tokens": 7}).usage == Usage(None, 7)
 
 
+# jeremychone/rust-genai#258, envoyproxy/ai-gateway#2290, mcp-use/mcp-use#2127: which event counts what differs.
+@pytest.mark.parametrize(
+    ("begun", "ended", "counted"),
+    [
+        (
+            {"input_tokens": 0, "output_tokens": 0},
+            {"input_tokens": 45, "cache_creation_input_tokens": 5},
+            (50, 0, None, 5),
+        ),
+        (
+            {"input_tokens": 50, "output_tokens": 1, "cache_read_input_tokens": 7},
+            {"input_tokens": 0, "output_tokens": 9, "cache_read_input_tokens": 0},
+            (57, 9, 7, None),
+        ),
+        ({"input_tokens": 50, "output_tokens": 1}, {"input_tokens": None, "output_tokens": 9}, (50, 9, None, None)),
+        (None, {"input_tokens": 50, "output_tokens": 9}, (50, 9, None, None)),
+    ],
+)
+def test_what_either_event_counted_is_counted(begun: Any, ended: Any, counted: tuple[int | None, ...]) -> None:
+    message: dict[str, Any] = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": []}
+    if begun is not None:
+        message["usage"] = begun
+    delta = {"type": "message_delta", "delta": {"stop_reason": "end_turn", "stop_sequence": None}, "usage": ended}
+    answer = joined({"type": "message_start", "message": message}, delta, {"type": "message_stop"})
+    assert answer.usage == Usage(*counted)
+
+
 def test_usage_without_its_provider_is_written_as_anthropics() -> None:
     written = json.loads(anthropic.write_response(Answer("msg_1", "m", usage=Usage(123, 7, 100, 20, 4))))
     assert written["usage"] == {

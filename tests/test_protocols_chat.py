@@ -677,6 +677,25 @@ def test_calls_that_are_all_numbered_0_are_told_by_their_ids() -> None:
     ]
 
 
+# huggingface/smolagents#1958, BerriAI/litellm#33678: whole calls, one after the other, all numbered 0 or not at all.
+@pytest.mark.parametrize("beside", [{"index": 0}, {}, {"index": 0, "id": ""}, {"id": None}])
+@pytest.mark.parametrize("names", ["ffg", "fgf"])
+def test_calls_without_ids_are_told_by_their_arguments(beside: dict[str, Any], names: str) -> None:
+    pieces: list[tuple[str | None, Any]] = [
+        (names[0], '{"x":1}'),
+        (names[1], '{"x"'),
+        (names[1], ":2}"),  # some repeat the name with every piece
+        (None, ""),
+        (names[2], ""),
+        (names[2], '{"x":3}'),
+        (names[2], ""),
+    ]
+    calls = [{**beside, "function": {"name": name, "arguments": piece}} for name, piece in pieces]
+    answer = join(*(delta(tool_calls=[call]) for call in calls), delta(finish_reason="tool_calls"))
+    told = [(part["name"], part["arguments"]) for part in answer.messages[0]["parts"]]
+    assert told == [(name, {"x": number}) for number, name in enumerate(names, 1)]
+
+
 def test_an_id_that_is_another_for_each_piece_begins_no_call() -> None:
     calls = [
         {"index": 0, "id": "a", "type": "function", "function": {"name": "f", "arguments": ""}},
@@ -876,6 +895,42 @@ def test_an_error_inside_a_stream_is_the_answers_error() -> None:
 def test_groq_says_the_usage_under_its_own_name() -> None:
     usage = {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}
     assert join(delta(content="Hi"), {"choices": [], "x_groq": {"usage": usage}}).usage == Usage(3, 4)
+
+
+def test_moonshot_says_the_usage_in_its_choice() -> None:
+    usage = {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}
+    last = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop", "usage": usage}]}
+    assert join(delta(content="Hi"), last).usage == Usage(3, 4)
+
+
+@pytest.mark.parametrize(
+    ("told", "counted"),
+    [
+        # xAI: thoughts beside the completion; all others: in it.
+        (
+            {"completion_tokens": 9, "completion_tokens_details": {"reasoning_tokens": 300}},
+            (None, 309, None, None, 300),
+        ),
+        (
+            {"prompt_tokens": 5, "completion_tokens": 90, "total_tokens": 125, "reasoning_tokens": 30},
+            (5, 120, None, None, 30),
+        ),
+        (
+            {"prompt_tokens": 5, "completion_tokens": 90, "total_tokens": 95, "reasoning_tokens": 30},
+            (5, 90, None, None, 30),
+        ),
+        # Gateways that hand Anthropic's count of the input through: without what the cache read and wrote.
+        (
+            {"prompt_tokens": 3, "completion_tokens": 1, "cached_tokens": 100, "cache_creation_input_tokens": 20},
+            (123, 1, 100, 20, None),
+        ),
+        ({"prompt_tokens": 120, "completion_tokens": 1, "cached_tokens": 100}, (120, 1, 100, None, None)),
+    ],
+)
+def test_parts_that_are_more_than_the_whole_are_counted_beside_it(
+    told: dict[str, Any], counted: tuple[int | None, ...]
+) -> None:
+    assert join(delta(content="Hi"), {"choices": [], "usage": told}).usage == Usage(*counted)
 
 
 def test_nothing_at_all_is_no_stream() -> None:

@@ -16,16 +16,23 @@ def read_usage(usage: Json) -> Usage | None:
         return None
     given = _object(usage.get("prompt_tokens_details")) or _object(usage.get("input_tokens_details"))
     taken = _object(usage.get("completion_tokens_details")) or _object(usage.get("output_tokens_details"))
-    counts = Usage(
-        input_tokens=_first(usage.get("prompt_tokens"), usage.get("input_tokens")),
-        output_tokens=_first(usage.get("completion_tokens"), usage.get("output_tokens")),
-        cache_read_tokens=_first(
-            given.get("cached_tokens"), usage.get("cached_tokens"), usage.get("prompt_cache_hit_tokens")
-        ),
-        cache_write_tokens=_first(given.get("cache_write_tokens"), usage.get("cache_creation_input_tokens")),
-        reasoning_tokens=_first(taken.get("reasoning_tokens"), usage.get("reasoning_tokens")),
-    )
+    asked = _first(usage.get("prompt_tokens"), usage.get("input_tokens"))
+    answered = _first(usage.get("completion_tokens"), usage.get("output_tokens"))
+    read = _first(given.get("cached_tokens"), usage.get("cached_tokens"), usage.get("prompt_cache_hit_tokens"))
+    wrote = _first(given.get("cache_write_tokens"), usage.get("cache_creation_input_tokens"))
+    thought = _first(taken.get("reasoning_tokens"), usage.get("reasoning_tokens"))
+    whole = _first(usage.get("total_tokens"))
+    beside = (answered or 0) + (thought or 0)
+    if answered is not None and thought and (thought > answered or whole == (asked or 0) + beside):
+        answered = beside  # xAI counts thoughts beside what it says, not in it
+    counts = Usage(_with_cached(asked, read, wrote), answered, read, wrote, thought)
     return counts if counts != Usage() else None
+
+
+def _with_cached(asked: int | None, read: int | None, wrote: int | None) -> int | None:
+    """The tokens of the input; parts of it that are more than all of it are counted beside it."""
+    cached = (read or 0) + (wrote or 0)
+    return asked + cached if asked is not None and cached > asked else asked
 
 
 def write_chat_usage(usage: Usage) -> dict[str, Json]:

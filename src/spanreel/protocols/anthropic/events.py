@@ -127,11 +127,18 @@ class Joined:
                 self._message[key] = value
         known = self._message.get("usage")
         if isinstance(usage, dict):
+            known = known if isinstance(known, dict) else {}
             counted = {key: value for key, value in usage.items() if value is not None}
-            self._message["usage"] = {**(known if isinstance(known, dict) else {}), **counted}
+            # They count all so far: what a gateway has not counted any more is what it was.
+            kept = {key: known[key] for key, value in counted.items() if value == 0 and _is_count(known.get(key))}
+            self._message["usage"] = {**known, **counted, **kept}
         for key, value in event.items():
             if key not in ("type", "delta", "usage") and value is not None:
                 self._message[key] = value
+
+
+def _is_count(value: Json) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 class Hider:

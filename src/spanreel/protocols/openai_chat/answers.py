@@ -7,6 +7,7 @@ from typing import Final
 
 from spanreel.model import Answer, Json, Message
 from spanreel.protocols.openai_chat.messages import FREE, read_answer, write_answer
+from spanreel.protocols.openai_chat.walking import choices_of
 from spanreel.protocols.openai_errors import describe_error
 from spanreel.protocols.openai_usage import read_usage, write_chat_usage
 from spanreel.protocols.residue import ABSENT, keep, kept, overlay, residue
@@ -58,6 +59,8 @@ def _read_body(body: Mapping[str, Json]) -> Answer:
     identity, model, usage = body.get("id"), body.get("model"), body.get("usage")
     if usage is None and isinstance(body.get("x_groq"), dict):
         usage = body["x_groq"].get("usage")
+    if usage is None:  # Moonshot counts beside what it says
+        usage = next((choice["usage"] for choice in choices_of(body) if choice.get("usage")), None)
     answer = Answer(
         response_id=identity if isinstance(identity, str) else None,
         model=model if isinstance(model, str) else None,

@@ -83,7 +83,7 @@ class Joined:
                 entries = _as_objects(message.get(key))
                 message[key] = entries
                 for entry in value:
-                    position = self._positions.find(index, key, entry)
+                    position, _ = self._positions.find(index, key, entry)
                     entries.extend({} for _ in range(position + 1 - len(entries)))
                     _merge(entries[position], {name: part for name, part in entry.items() if name != "index"})
             elif key == "content" and isinstance(value, list):

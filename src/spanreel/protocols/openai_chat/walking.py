@@ -5,11 +5,12 @@ A place is the path of a text in the joined choices: ``(choice, "message", "tool
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from spanreel.model import Json
 from spanreel.protocols.repeats import find, put
+from spanreel.protocols.residue import read_json
 
 Place = tuple[int | str, ...]
 Leaf = Callable[[Place, Json], Json]
@@ -26,6 +27,9 @@ LISTS: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
     "thinking_blocks": (("thinking",), ("signature",), ("data",)),  # LiteLLM's, of Anthropic's
 }
 
+BEGINS: Final = "$begins"
+"""In a hidden entry: a call begins with it, which but for the arguments before it nothing tells."""
+
 TEXT: Final[Place] = ("text",)
 THOUGHT: Final[Place] = ("thinking", 0, "text")
 """Where the texts of entries of content stand."""
@@ -40,16 +44,17 @@ class Positions:
     """Where the entries of streamed lists belong: by their index, else by their id, else to the entry before.
 
     Some providers number every call 0: a name under another id begins another one. An id alone does not, there are
-    providers that make up a new one for each piece.
+    providers that make up a new one for each piece. Where there are no ids, arguments behind whole ones begin a call.
     """
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, str], list[Json]] = {}
         self._begun: dict[tuple[int, str, int], tuple[Json, Json]] = {}
         self._content: dict[int, tuple[int, Place | None, bool]] = {}
+        self._unidentified: dict[tuple[int, Json], list[tuple[Json, Json]]] = {}
 
-    def find(self, choice: int, field: str, entry: Mapping[str, Json]) -> int:
-        """The position of an entry in the joined list."""
+    def find(self, choice: int, field: str, entry: Mapping[str, Json]) -> tuple[int, bool]:
+        """The position of an entry in the joined list, and whether `BEGINS` is true of it."""
         known = self._known.setdefault((choice, field), [])
         index, identity = entry.get("index"), entry.get("id")
         if isinstance(index, int):
@@ -61,10 +66,24 @@ class Positions:
         elif identity or not known:
             key = f"id {identity}"
         else:
-            return len(known) - 1
+            key = known[-1]
+        begins = field == "tool_calls" and not identity and self._begins(choice, key, entry)
+        if begins:
+            key = f"{key}, then {len(known)}"
+            self._begun[choice, field, index if isinstance(index, int) else -1] = None, key
+        if field == "tool_calls" and not identity:
+            self._unidentified.setdefault((choice, key), []).append(_called_in(entry))
         if key not in known:
             known.append(key)
-        return known.index(key)
+        return known.index(key), begins
+
+    def _begins(self, choice: int, key: Json, entry: Mapping[str, Json]) -> bool:
+        """Whether an entry that names a function cannot go on with the call that it would belong to."""
+        before, (name, arguments) = self._unidentified.get((choice, key)), _called_in(entry)
+        if BEGINS in entry or not name or not before:
+            return BEGINS in entry
+        is_other = bool(arguments) or name not in [known for known, _ in before]
+        return is_other and _are_whole([piece for _, piece in before])
 
     def find_text(self, choice: int, text: Json) -> Place:
         """Where a piece of content that stands in no list belongs: in the content, or in the last text of its list."""
@@ -107,6 +126,25 @@ def _is_named(entry: Mapping[str, Json]) -> bool:
     return isinstance(function, dict) and bool(function.get("name"))
 
 
+def _called_in(entry: Mapping[str, Json]) -> tuple[Json, Json]:
+    """The name and the arguments that an entry brings; None where they are hidden."""
+    function = entry.get("function")
+    if not isinstance(function, dict):
+        return None, None
+    arguments = function.get("arguments")
+    return function.get("name"), arguments if isinstance(arguments, str) or _is_open(arguments) else None
+
+
+def _are_whole(pieces: Sequence[Json]) -> bool:
+    """Whether these pieces of arguments are an object, to which nothing can be added."""
+    if any(isinstance(piece, dict) for piece in pieces):
+        return True
+    try:
+        return isinstance(read_json("".join(piece for piece in pieces if isinstance(piece, str))), dict)
+    except ValueError:
+        return False
+
+
 def choice_index(choice: Mapping[str, Json]) -> int:
     """The number of a choice; 0 where it has none."""
     index = choice.get("index")
@@ -141,11 +179,19 @@ def _walk_delta(delta: Mapping[str, Json], index: int, positions: Positions, lea
         elif key == "content" and isinstance(value, list):
             walked[key] = [_walk_entry(entry, index, positions, leaf) for entry in value]
         elif key in LISTS and isinstance(value, list) and all(isinstance(entry, dict) for entry in value):
-            walked[key] = [
-                _walk_paths(entry, (*place, positions.find(index, key, entry)), LISTS[key], leaf) for entry in value
-            ]
+            walked[key] = [_walk_item(entry, place, positions, leaf) for entry in value]
         else:
             walked[key] = _walk_inside(value, place, leaf)
+    return walked
+
+
+def _walk_item(entry: Mapping[str, Json], place: Place, positions: Positions, leaf: Leaf) -> dict[str, Json]:
+    """An entry of a list that comes in pieces; `BEGINS` is put in where it is not, and taken out where it is."""
+    choice, _, field = place
+    position, begins = positions.find(int(choice), str(field), entry)
+    walked = _walk_paths(entry, (*place, position), LISTS[str(field)], leaf)
+    if begins and walked.pop(BEGINS, None) is None:
+        walked[BEGINS] = True
     return walked
 
 
