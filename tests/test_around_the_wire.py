@@ -168,11 +168,11 @@ def test_instrumenting_again_and_again_leaves_no_thread_behind(monkeypatch: pyte
     monkeypatch.setenv("OTEL_TRACES_EXPORTER", "none")
     monkeypatch.setenv("SPANREEL_FILE", "/dev/null")
     monkeypatch.setenv("SPANREEL_LOG", "off")
-    before = threading.active_count()
+    before = set(threading.enumerate())  # some of which may be ending, from tests before
     for _ in range(5):
         spanreel.instrument()
         for _ in range(3):
             Model().client().chat.completions.create(**ASK)
-        assert threading.active_count() - before <= 1
+        assert len(set(threading.enumerate()) - before) <= 1
         spanreel.uninstrument()
-    assert threading.active_count() == before
+    assert set(threading.enumerate()) <= before

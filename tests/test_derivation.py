@@ -419,6 +419,12 @@ def test_a_span_that_cannot_be_read_is_noted_once_however_often_its_session_is_m
     assert len([one for one in store.refusals(TENANT) if "deep" in one.reason or "nested" in one.reason]) <= 1
 
 
+def kill_who_reads(fifo: Path, workshop: Workshop) -> None:
+    with fifo.open("wb"):  # waits for somebody who reads
+        assert workshop.process is not None
+        workshop.process.kill()
+
+
 def test_a_workshop_that_hangs_or_dies_is_another_at_the_next_job(tmp_path: Path) -> None:
     job = Job(str(tmp_path / "none"), {}, 0)
     workshop = Workshop(60)
@@ -433,7 +439,7 @@ def test_a_workshop_that_hangs_or_dies_is_another_at_the_next_job(tmp_path: Path
     with pytest.raises(Unmade, match="not done after"):
         impatient.make(replace(job, path=str(fifo)))
     assert workshop.process is not None
-    threading.Timer(1.0, workshop.process.kill).start()
+    threading.Thread(target=kill_who_reads, args=(fifo, workshop)).start()
     with pytest.raises(Unmade, match="ended with -9"):
         workshop.make(replace(job, path=str(fifo)))
     assert workshop.make(replace(job, path=str(empty))) == Told(())
@@ -444,18 +450,10 @@ def test_a_workshop_that_hangs_or_dies_is_another_at_the_next_job(tmp_path: Path
 
 
 def test_of_very_many_traces_several_hands_make_the_sessions_that_one_would(tmp_path: Path) -> None:
-    lock = threading.Lock()
-    jobs: list[int] = []
-
     def make(job: Job) -> Told:
-        with lock:
-            jobs.append(1)
-            at_once.append(sum(jobs))
-        try:
-            return retell(job)
-        finally:
-            with lock:
-                jobs.append(-1)
+        with suppress(IndexError):  # the first for each hand, which wait for each other
+            meeting.pop().wait(60)
+        return retell(job)
 
     told = []
     for hands in (1, 3):
@@ -468,10 +466,10 @@ def test_of_very_many_traces_several_hands_make_the_sessions_that_one_would(tmp_
                 for number in talks
             )
             send(store, request(*spans, scope=GENAI))
-        at_once: list[int] = []
+        meeting = [threading.Barrier(hands)] * hands
         derivation = Derivation(store, make, lambda *_: None, 0, hands=hands)
         settle(derivation)
-        assert (derivation.progress.failed, max(at_once)) == (0, hands)
+        assert (derivation.progress.failed, meeting) == (0, [])
         told.append(documents(store))
     # What joins traces is found out before they are dealt: no conversation is made by two of them.
     assert {one.revision for one in store.find(TENANT, Filter(), limit=500).sessions} == {1}
@@ -508,18 +506,13 @@ def test_a_workshop_that_is_killed_costs_no_trace_its_session(tmp_path: Path) ->
     workshop = Workshop(60)
     deaths = 0
 
-    def kill_who_reads(fifo: Path) -> None:
-        with fifo.open("wb"):  # waits for somebody who reads
-            assert workshop.process is not None
-            workshop.process.kill()
-
     def make(job: Job) -> Told:
         nonlocal deaths
         if not deaths:  # while it works
             deaths += 1
             fifo = tmp_path / "fifo"
             os.mkfifo(fifo)
-            threading.Thread(target=kill_who_reads, args=(fifo,)).start()
+            threading.Thread(target=kill_who_reads, args=(fifo, workshop)).start()
             return workshop.make(replace(job, path=str(fifo)))
         return workshop.make(job)
 

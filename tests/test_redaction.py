@@ -302,9 +302,9 @@ def test_every_credential_name_is_found_by_the_search_that_goes_before() -> None
 def test_a_long_list_of_numbers_is_looked_through_once(around: str) -> None:
     """Each may be part of a number to call; no string ends behind the last of them, or begins before the first."""
     text = around % json.dumps(list(range(1_000_000, 1_008_000)), separators=(",", ":"))
-    started = time.process_time()
+    started = time.thread_time()
     assert redact_attributes({"gen_ai.tool.call.arguments": text}).attributes["gen_ai.tool.call.arguments"] == text
-    assert time.process_time() - started < 3
+    assert time.thread_time() - started < 3
     called = text.replace("1000007,", '"call +49 30 901820",')
     redacted = redact_attributes({"gen_ai.tool.call.arguments": called}).attributes["gen_ai.tool.call.arguments"]
     assert "901820" not in str(redacted)
