@@ -416,3 +416,117 @@ def test_before_1_0_the_end_of_a_generation_is_its_last_calls() -> None:
     ]
     reasons = [call.finish_reasons for call in only_run(session(*spans, scope="@mastra/otel")).model_calls()]
     assert reasons == [[], ["stop"]]
+
+
+# -- releases between 1.0 and 1.4x -----------------------------------------------------------------------------------
+
+
+def on_the_wire(number: int, asked: list[dict[str, Any]], reply: dict[str, Any], *, stream: bool = False) -> Span:
+    """A step as it was before: what the provider was sent for its input, and what came for its metadata."""
+    schema = {"dish": "string (required)"}  # as Mastra shortens one
+    tool = {"type": "function", "function": {"name": "order", "description": "Order.", "parameters": schema}}
+    body = {"model": "m", "temperature": 0.5, "tool_choice": "auto", "messages": asked, "tools": [tool]}
+    usage = {"prompt_tokens": 10, "completion_tokens": 4, "prompt_tokens_details": {"cached_tokens": 8}}
+    choice = {"index": 0, "message": {"role": "assistant", **reply}, "finish_reason": "stop"}
+    response = {"id": f"r{number}", "model": "m-2", "object": "chat.completion", "choices": [choice], "usage": usage}
+    kind = "text/event-stream" if stream else "application/json"
+    return mastra(
+        number,
+        "model_step",
+        {
+            **given("model_step", {"body": body}, {"text": reply.get("content") or "", "toolCalls": []}),
+            "mastra.metadata.headers": json.dumps({"Content-Type": kind}),
+            **({} if stream else {"mastra.metadata.body": json.dumps(response)}),
+        },
+        2,
+        seconds=number,
+    )
+
+
+CHATS = [{"role": "system", "content": "Serve."}, {"role": "user", "content": "Soup!"}]
+MADE_OF_ALL = {
+    "gen_ai.operation.name": "chat",
+    "gen_ai.usage.input_tokens": 20,
+    "gen_ai.usage.output_tokens": 8,
+    "gen_ai.response.finish_reasons": '["stop"]',
+}
+
+
+def test_steps_that_tell_what_was_sent_and_what_came_have_their_own_requests_and_counts() -> None:
+    again = [*CHATS, {"role": "assistant", "content": "Soon."}, {"role": "user", "content": "Now!"}]
+    one = session(
+        mastra(1, "agent_run", {"gen_ai.agent.name": "Waiter"}),
+        mastra(2, "model_generation", MADE_OF_ALL, 1, seconds=9),
+        on_the_wire(3, CHATS, {"content": "Soon."}),
+        on_the_wire(4, again, {"content": "Here."}),
+        scope=SCOPE,
+    )
+    first, second = only_run(one).model_calls()
+    assert [message["role"] for message in messages(one, first.input)] == ["system", "user"]
+    assert messages(one, second.input)[-1] == said("user", "Now!")
+    for call, identity in ((first, "r3"), (second, "r4")):
+        assert (call.response_id, call.response_model, call.finish_reasons) == (identity, "m-2", ["stop"])
+        assert call.usage is not None
+        assert (call.usage.input_tokens, call.usage.cache_read_tokens, call.streamed) == (10, 8, False)
+        assert (call.settings["temperature"], call.settings["tool_choice"]) == (0.5, "auto")
+        assert call.fidelity["tools"] is Fidelity.TRUNCATED
+    assert [(tool["name"], tool["description"], "parameters" in tool) for tool in one.tools] == [
+        ("order", "Order.", False)
+    ]
+    assert (one.usage.input_tokens, one.usage.output_tokens) == (20, 8)
+
+
+def test_steps_that_streamed_say_so_and_their_tokens_are_counted_once() -> None:
+    one = session(
+        mastra(1, "agent_run", {"gen_ai.agent.name": "Waiter"}),
+        mastra(2, "model_generation", MADE_OF_ALL, 1, seconds=9),
+        on_the_wire(3, CHATS, {"content": "Soon."}, stream=True),
+        on_the_wire(4, CHATS, {"content": "Here."}, stream=True),
+        scope=SCOPE,
+    )
+    calls = list(only_run(one).model_calls())
+    assert [call.streamed for call in calls] == [True, True]
+    assert [call.usage and call.usage.input_tokens for call in calls] == [None, 20]
+
+
+def test_bodies_that_were_cut_where_they_went_deep_give_way_to_the_context_beside_them() -> None:
+    deep: list[dict[str, Any]] = [CHATS[0], {"role": "user", "content": [{"type": "text", "text": "[MaxDepth]"}]}]
+    one = session(
+        mastra(1, "agent_run", {"gen_ai.agent.name": "Waiter"}),
+        mastra(2, "model_generation", given("model_generation", {"messages": CONTEXT}), 1, seconds=9),
+        on_the_wire(3, deep, {"content": "Here."}),
+        scope=SCOPE,
+    )
+    (call,) = only_run(one).model_calls()
+    assert messages(one, call.input) == [said("system", "Serve."), said("user", "Soup!")]
+
+
+def test_a_context_in_parts_of_the_conventions_and_of_the_sdk_is_read_in_both() -> None:
+    """The exporter turns texts and tools' messages into the conventions' parts, their values JSON; not images."""
+    image = {"type": "file", "mediaType": "image/png", "data": "AQID"}
+    context = [
+        {"role": "user", "content": [{"type": "text", "text": "This?"}, image]},
+        {"role": "assistant", "parts": [{**ORDER, "arguments": '{"dish": "soup"}'}]},
+        {"role": "tool", "parts": [{**told("call_1", '"served"')["parts"][0], "name": "order"}]},
+    ]
+    rendered = [{"role": "user", "content": "This?[file]"}]
+    one = session(
+        mastra(1, "agent_run", {"gen_ai.agent.name": "Waiter"}),
+        mastra(2, "model_generation", {**MADE_OF_ALL, "gen_ai.input.messages": json.dumps(context)}, 1, seconds=9),
+        mastra(3, "model_step", given("model_step", rendered, {"text": "Yes."}), 2),
+        scope=SCOPE,
+    )
+    (call,) = only_run(one).model_calls()
+    user, assistant, tool = messages(one, call.input)
+    assert [part["type"] for part in user["parts"]] == ["text", "blob"]
+    assert (assistant["parts"][0]["arguments"], tool["parts"][0]["response"]) == ({"dish": "soup"}, "served")
+
+
+def test_what_was_aborted_is_cancelled_and_a_call_that_told_nothing_never_finished() -> None:
+    aborted = given("agent_run", "Soup!", {"status": "aborted", "reason": "abort"})
+    ended = {"gen_ai.response.finish_reasons": '["aborted"]', "gen_ai.operation.name": "chat"}
+    for attributes, status in ((ended, Status.CANCELLED), ({"gen_ai.operation.name": "chat"}, Status.UNFINISHED)):
+        one = session(mastra(1, "agent_run", aborted), mastra(2, "model_generation", attributes, 1), scope=SCOPE)
+        run = only_run(one)
+        (call,) = run.model_calls()
+        assert (run.status, call.status) == (Status.CANCELLED, status)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from spanreel import json_text
-from spanreel.model import Agent, Answer, Error, ErrorCategory, Fidelity, Json, Message, ToolKind
+from spanreel.model import Agent, Answer, Error, ErrorCategory, Fidelity, Json, Message, Request, Status, ToolKind
 from spanreel.records import ModelRecord, Record, RunRecord, ToolRecord
 from spanreel_collector.dialects import genai_spans, values
 from spanreel_collector.dialects.content import ai_sdk, conventional, costs, losses
@@ -28,6 +28,9 @@ _TOOLS = {
     "provider_tool_call": ToolKind.PROVIDER,
     "mcp_tool_call": ToolKind.MCP,
 }
+_ENDS = {"aborted": Status.CANCELLED, "suspended": Status.INTERRUPTED}
+"""How an agent's output says that it ended before its answer."""
+_ABORTED = ["aborted"]
 _BIG_INTEGER = re.compile(r"-?[0-9]+n")
 _SUBAGENT = "agent-"
 """What Mastra puts before an agent's name where it is a tool of another."""
@@ -61,7 +64,8 @@ def _read_agent_run(span: RawSpan) -> RunRecord:
     instructions = attributes.get("gen_ai.system_instructions")
     if not any(message["role"] == "system" for message in asked):
         asked = (*_instructed(instructions), *asked)
-    answered, answer_state = _answer_message(values.decode(attributes.get("mastra.agent_run.output"))[0], "")
+    came = values.decode(attributes.get("mastra.agent_run.output"))[0]
+    answered, answer_state = _answer_message(came, "")
     error = _error(span, ErrorCategory.OTHER)
     fidelity = {"input": _state(state, asked), "output": _state(answer_state, answered)}
     if error and answer_state is Fidelity.ABSENT:
@@ -71,7 +75,9 @@ def _read_agent_run(span: RawSpan) -> RunRecord:
         agent=Agent(name, values.text(attributes, "gen_ai.agent.id"), values.text(attributes, "gen_ai.agent.version")),
         input=asked,
         output=(answered,) if answered["parts"] else (),
-        status=values.status_of(error),
+        status=_ENDS.get(str(values.members(came).get("status")), Status.OK)
+        if error is None
+        else values.status_of(error),
         error=error,
         fidelity=values.marks(fidelity),
     )
@@ -116,7 +122,8 @@ def _read_model(span: RawSpan) -> ModelRecord | None:
         return None
     own = attributes.get(ATTRIBUTES)
     own = own if isinstance(own, dict) else {}
-    asked, state = ai_sdk.messages(gathered["input"]) if gathered["input"] else ((), Fidelity.ABSENT)
+    sent: Request = gathered["sent"] or Request(base.request.operation, None)
+    asked, state = (sent.messages, Fidelity.WHOLE) if sent.messages else _asked(gathered["input"])
     asked, state = (asked, state) if asked or not base.request.messages else (base.request.messages, Fidelity.WHOLE)
     answered, answer_state = _answer_message(gathered["output"], gathered["reasoning"])
     error = _error(span, ErrorCategory.MODEL) or _told(gathered["error"])
@@ -125,37 +132,64 @@ def _read_model(span: RawSpan) -> ModelRecord | None:
     fidelity = {**base.fidelity, "input": _state(state, asked), "output": _state(answer_state, answered)}
     if error and answer_state is Fidelity.ABSENT:
         del fidelity["output"]
-    if gathered["tools"]:
+    tools = sent.tools or tuple(values.tool_definition(tool) for tool in gathered["tools"])
+    if any("parameters" not in tool for tool in tools):
         fidelity["tools"] = Fidelity.TRUNCATED  # names and descriptions, no parameters
     if gathered.get("usage_of_all"):
         fidelity["usage"] = Fidelity.RECONSTRUCTED
-    settings = dict(base.request.settings)
+    settings = {**sent.settings, **base.request.settings}
     if own.get("toolChoice") is not None:
         settings["tool_choice"] = ai_sdk.tool_choice(own["toolChoice"])
     fields = {"provider": base.provider} if base.provider else {}
     if isinstance(own.get("providerOptions"), dict):
         fields["provider_options"] = own["providerOptions"]
-    streamed = own.get("streaming") is True or "mastra.completion_start_time" in attributes
+    streamed: bool | None = gathered["streamed"]
+    if streamed is None:
+        streamed = own.get("streaming") is True or "mastra.completion_start_time" in attributes
     request = replace(
         base.request,
         messages=asked,
-        tools=tuple(values.tool_definition(tool) for tool in gathered["tools"]),
+        instructions=sent.instructions or base.request.instructions,
+        tools=tools,
         settings=settings,
         stream=streamed,
         provider_fields=fields,
     )
+    answer = None if error and not answered["parts"] else _answer(base, answered, gathered, streamed=streamed)
     return replace(
         base,
         request=request,
-        answer=None if error and not answered["parts"] else _answer(base, answered, gathered, streamed=streamed),
+        answer=answer,
         provider=ai_sdk.provider(base.provider),
         error=error,
-        status=values.status_of(error),
+        status=Status.CANCELLED if _was_aborted(answer) else ai_sdk.status_of(span, error, answer),
         raw_request=None,
         raw_response=None,
         continues=not gathered["first"],
         fidelity=values.marks(fidelity),
     )
+
+
+def _asked(given: Json) -> tuple[tuple[Message, ...], Fidelity]:
+    """A context's messages: the AI SDK's, or parts of the conventions' in which each value is JSON again."""
+    found: list[Message] = []
+    state = Fidelity.ABSENT
+    for item in given if isinstance(given, list) else []:
+        conventions = isinstance(item, dict) and "parts" in item and "content" not in item
+        read, state_of_one = conventional.messages([item]) if conventions else ai_sdk.messages([item])
+        found += [{**message, "parts": [_decoded(part) for part in message["parts"]]} for message in read]
+        state = state_of_one if not found or state is Fidelity.ABSENT else losses.graver(state, state_of_one)
+    return tuple(found), state
+
+
+def _was_aborted(answer: Answer | None) -> bool:
+    return answer is not None and answer.finish_reasons == _ABORTED
+
+
+def _decoded(part: dict[str, Json]) -> dict[str, Json]:
+    if part.get("type") != "tool_call_response" or not isinstance(part.get("response"), str):
+        return part
+    return {**part, "response": values.decode(part["response"])[0]}
 
 
 def _answer(base: ModelRecord, answered: Message, gathered: dict[str, Any], *, streamed: bool) -> Answer | None:
@@ -164,7 +198,6 @@ def _answer(base: ModelRecord, answered: Message, gathered: dict[str, Any], *, s
     message = {**answered, "finish_reason": reasons[0]} if reasons else answered
     found = replace(
         answer,
-        response_id=answer.response_id or gathered["response_id"],
         messages=(message,) if message["parts"] or reasons else (),
         streamed=streamed,
         provider_fields={**answer.provider_fields, **({} if cost is None else {costs.FIELD: cost})},

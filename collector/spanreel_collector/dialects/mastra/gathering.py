@@ -10,6 +10,7 @@ from spanreel import conventions as names
 from spanreel.model import Json
 from spanreel_collector.dialects import values
 from spanreel_collector.dialects.content import costs
+from spanreel_collector.dialects.mastra import wire
 from spanreel_collector.dialects.mastra.orphans import adopt
 from spanreel_collector.span import RawLog, RawSpan
 
@@ -32,7 +33,12 @@ _RENAMED = {
     "agent.instructions": "gen_ai.system_instructions",
     "agent.available_tools": "gen_ai.tool.definitions",
 }
-_OF_STEPS = {"id": "gen_ai.response.id", "modelId": "gen_ai.response.model"}
+_OF_STEPS = {
+    "id": "gen_ai.response.id",
+    "modelId": "gen_ai.response.model",
+    "headers": "mastra.metadata.headers",
+    "body": "mastra.metadata.body",
+}
 
 
 def trace_of(log: RawLog) -> str | None:
@@ -136,16 +142,29 @@ def _facts(span: RawSpan, around: RawSpan, number: int, tree: _Tree) -> dict[str
     # A later step's own input is a rendering for people; what is new in it is in the answer and tools before.
     rendered = _json(step, "input")
     first = number == 0
+    if not isinstance(context, list):
+        context = values.decoded(around.attributes, names.INPUT_MESSAGES)  # the exporter's name before 1.3 or so
     given = context if isinstance(context, list) else rendered if isinstance(rendered, list) else None
+    sent = wire.read_sent(step)
+    facts = _outer_facts(span, step, around)
     return {
-        "first": first,
-        "input": given if first else None,
+        "first": first or sent is not None,
+        "sent": sent,
+        "input": given if first and sent is None else None,
         "output": _output(span, step),
         "reasoning": _reasoning(span, around, tree, alone=span is around),
         "tools": _tools(span, agent, tree),
         "error": _failure(span, step, tree),
-        "response_id": values.text(values.members(step.attributes.get("mastra.metadata.body")), "id"),
-        "facts": _outer_facts(span, step, around),
+        "streamed": wire.is_streamed(step),
+        "facts": {**facts, **_missing({**span.attributes, **facts}, wire.read_response(step))},
+    }
+
+
+def _missing(known: Mapping[str, Json], told: dict[str, Json]) -> dict[str, Json]:
+    """What of the told facts is not known already; token counts come from one source."""
+    counted = any(name.startswith(_USAGE) for name in known)
+    return {
+        name: value for name, value in told.items() if name not in known and not (counted and name.startswith(_USAGE))
     }
 
 
@@ -229,6 +248,11 @@ def _outer_facts(span: RawSpan, step: RawSpan, around: RawSpan) -> dict[str, Jso
     return {key: value for key, value in found.items() if key not in span.attributes and "messages" not in key}
 
 
+def _is_told(name: str, facts: list[dict[str, Json]]) -> bool:
+    """Whether calls tell it themselves; how each ended, or broke off, is its own."""
+    return any(name in one for one in (facts[-1:] if name == names.RESPONSE_FINISH_REASONS else facts))
+
+
 def _share_usage(calls: list[RawSpan], gathered: dict[tuple[str, str], dict[str, Any]], tree: _Tree) -> None:
     """Where only a generation counts tokens, its last call has them, so that they are in the sum once; so its end."""
     counted: dict[tuple[str, str], list[RawSpan]] = {}
@@ -236,13 +260,14 @@ def _share_usage(calls: list[RawSpan], gathered: dict[tuple[str, str], dict[str,
         for above in (call, *tree.above(call)):
             if _type(above) in _GENERATIONS:
                 counted.setdefault((above.trace_id, above.span_id), []).append(call)
-    for key, inside in counted.items():
+    for key, unordered in counted.items():
+        inside = sorted(unordered, key=lambda call: call.start)
         facts = [{**call.attributes, **gathered[call.trace_id, call.span_id]["facts"]} for call in inside]
-        last = max(inside, key=lambda call: call.start)
+        last = inside[-1]
         outer = tree.spans[key].attributes
         gathered[last.trace_id, last.span_id]["cost"] = costs.of_mastra(values.members(outer.get(ATTRIBUTES)))
         for name in _OF_THE_LAST:
-            if outer.get(name) is not None and not any(name in one for one in facts):
+            if outer.get(name) is not None and not _is_told(name, facts):
                 gathered[last.trace_id, last.span_id]["facts"][name] = outer[name]
         if any(name.startswith(_USAGE) for one in facts for name in one):
             continue
