@@ -359,3 +359,41 @@ def hostile() -> dict[str, Any]:
         _tool(4, 1, failed, 0, 100_001.8, 0.5, HOSTILE),
         service=SCRIPT,
     )
+
+
+# -- what is hard to read --------------------------------------------------------------------------------------------
+
+DECLINED = "fa" * 16
+HEBREW = "a7" * 16
+
+
+def declined(argv: tuple[str, ...] = ("python", "care.py", "--order", "17 b"), trace: str = DECLINED) -> dict[str, Any]:
+    """A refund that fails, and the run with it, as it says; a lookup before it failed too, and was got over."""
+    question = said("user", "Refund order 17.")
+    error = Error(ErrorCategory.TOOL, "shop.PaymentError", "card declined")
+    missing = Error(ErrorCategory.TIMEOUT, "TimeoutError", "the shop did not answer")
+    run = RunRecord(span_id(1), "root", Agent("care"), (question,), status=Status.ERROR, error=error, argv=argv)
+    find = ToolRecord("find_order", {"order": 17}, None, "c1", position=0, status=Status.ERROR, error=missing)
+    refund = ToolRecord("refund", {"order": 17}, None, "c2", position=0, status=Status.ERROR, error=error)
+    asked = asks(called("find_order", {"order": 17}, "c1"))
+    then = asks(called("refund", {"order": 17}, "c2"))
+    return request(
+        ours(1, run, trace=trace, start=0, seconds=3),
+        _model(2, 1, [question], asked, 0, 0.1, 0.2, Usage(3, 4), trace=trace),
+        _tool(3, 1, find, 0, 0.4, 0.5, trace),
+        _model(4, 1, [question, asked, told("c1", "timeout")], then, 1, 1.0, 0.2, Usage(3, 4), trace=trace),
+        _tool(5, 1, refund, 1, 1.4, 1.5, trace),
+    )
+
+
+def hebrew() -> dict[str, Any]:
+    """Words from right to left, in keys too; a tool that takes microseconds; a history that asks for more."""
+    question, answer = said("user", "מה מצב הזמנה 17?"), said("assistant", "ההזמנה בדרך.")
+    find = ToolRecord("find", {"מספר": 17, "order": "A"}, "בדרך", "c", position=0)
+    earlier = asks(called("another", {"order": 3}, "older"))
+    return request(
+        ours(1, RunRecord(span_id(1), "root", Agent("סוכן"), (question,), (answer,)), trace=HEBREW, start=0, seconds=2),
+        _model(2, 1, [question], asks(called("find", {"מספר": 17}, "c")), 0, 0.1, 0.2, Usage(3, 4), trace=HEBREW),
+        _tool(3, 1, find, 0, 0.4, 0.000002, HEBREW),
+        _model(4, 1, [question, earlier, told("c", "בדרך")], answer, 1, 1.0, 0.2, Usage(3, 4), trace=HEBREW),
+    )

@@ -1,8 +1,8 @@
 // The blocks of a conversation: a run, a turn, a model call, a tool call, and what a run gave back.
 
 import { element } from "./dom.js";
-import { brief, duration, line, tokens } from "./format.js";
-import { jsonTree, longText } from "./json_tree.js";
+import { duration, line, tokens } from "./format.js";
+import { jsonTree, longText, peek } from "./json_tree.js";
 import { failure, kindOf, marks, sign, state } from "./marks.js";
 import { folding, messageOf } from "./messages.js";
 
@@ -158,7 +158,7 @@ function valueLine(label, value, { open, remember }) {
     "value",
     [
       element("span", { class: "role" }, label),
-      element("span", { class: "peek mono", dir: "auto" }, brief(value, 200)),
+      peek(value, 200),
     ],
     () => (typeof value === "string" ? longText(value, "said mono") : jsonTree(value, label)),
     open,

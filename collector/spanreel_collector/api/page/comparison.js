@@ -29,14 +29,14 @@ export async function showComparison(content, view) {
       on: {
         submit: (event) => {
           event.preventDefault();
-          view.ask({ view: "compare", with: field.value.trim() });
+          view.ask({ view: "compare", with: idIn(field.value.trim()) });
         },
       },
     },
     element("label", { for: "with" }, "Compare with the session"),
     field,
     element("button", { class: "primary" }, "Compare"),
-    element("span", { class: "dim" }, " its id, as in the address of its page"),
+    element("span", { class: "dim" }, " its id, or the address of its page"),
   );
   const box = element("div", {}, other && element("p", { class: "dim", role: "status" }, "Comparing"));
   replace(content, element("section", { class: "comparison", "aria-label": "Comparison" }, form, box));
@@ -69,6 +69,14 @@ export async function showComparison(content, view) {
     if (error.name !== "AbortError")
       replace(box, element("p", { class: "bad" }, error.status === 404 ? "There is no such session." : error.message));
   }
+}
+
+/** The id of a session in what somebody wrote: itself, or the address of its page or document. */
+function idIn(text) {
+  if (!URL.canParse(text) || !/^https?:/.test(text)) return text;
+  const { searchParams, pathname } = new URL(text);
+  const inPath = /\/api\/v1\/sessions\/([^/]+)/.exec(pathname)?.[1];
+  return searchParams.get("session") ?? (inPath === undefined ? text : decodeURIComponent(inPath));
 }
 
 // Ids are nobody's to remember: what was made of this session, what this was made of, and the last of its agent.

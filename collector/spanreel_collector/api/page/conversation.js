@@ -62,6 +62,8 @@ function portions(talk) {
   talk.portions.forEach((box, number) => {
     box.style.minHeight = `${guess(talk.items.slice(number * PORTION, (number + 1) * PORTION))}px`;
   });
+  const whole = () => talk.element.isConnected && talk.portions.forEach((box) => fillPortion(talk, box));
+  addEventListener("beforeprint", whole, { signal: talk.view.aborter.signal });
   const watcher = new IntersectionObserver(
     (seen) =>
       seen.forEach(({ target, isIntersecting }) => (isIntersecting ? fillPortion(talk, target) : emptyPortion(target))),

@@ -9,12 +9,6 @@ import { placeOf } from "./outline.js";
 export function eligibility(view) {
   const { document: session } = view;
   const { eligible, reasons = [] } = session.replay ?? { eligible: false };
-  const url = new URL(`/api/v1/${sessionPath(session.id)}`, location.href).href;
-  const roots = session.runs.filter((run) => !run.parent);
-  const command = (run, number) => {
-    const text = `spanreel replay ${shellWord(`${url}#${number}`)} -- python your_agent.py`;
-    return commandLine(text, "Copy the command", roots.length > 1 && line(run.agent?.name ?? "run", 30));
-  };
   return element(
     "details",
     { class: `eligibility ${eligible ? "able" : "unable"}` },
@@ -29,13 +23,34 @@ export function eligibility(view) {
       element("span", { class: "dim" }, eligible ? " \u2013 the command" : " \u2013 what, and what to do"),
     ),
     reasons.length > 0 && inPortions(element("ol", { class: "reasons" }), reasons, (one) => reason(view, one), 50),
-    inPortions(
-      element("div", {}),
-      roots.map((run, number) => [run, number]),
-      ([run, number]) => command(run, number),
-      10,
-    ),
+    replayCommands(session),
   );
+}
+
+/** The commands that replay the runs of a session, each as the run was started when it was recorded. */
+export function replayCommands(session, options = "") {
+  const url = new URL(`/api/v1/${sessionPath(session.id)}`, location.href).href;
+  const roots = session.runs.filter((run) => !run.parent);
+  const command = ([run, number]) => {
+    const program = started(run) ?? "python your_agent.py";
+    const text = `spanreel replay ${shellWord(`${url}#${number}`)}${options} -- ${program}`;
+    return commandLine(text, "Copy the command", roots.length > 1 && line(run.agent?.name ?? "run", 30));
+  };
+  return inPortions(
+    element("div", {}),
+    roots.map((run, number) => [run, number]),
+    command,
+    10,
+  );
+}
+
+// What is copied here is run by somebody. A trace is anybody's text, so only a program of the person's own is taken over:
+// a Python file with its arguments, or a module without any (`-m pip install ...` would be another's).
+function started(run) {
+  const [python, first, second, ...rest] = run.entrypoint?.argv ?? [];
+  if (!/^([\w./-]*\/)?python[\d.]*$/.test(python ?? "")) return null;
+  const own = /^[^-].*\.py$/.test(first ?? "") || (first === "-m" && /^[\w.]+$/.test(second ?? "") && !rest.length);
+  return own ? run.entrypoint.argv.map((word) => shellWord(String(word))).join(" ") : null;
 }
 
 function reason(view, one) {

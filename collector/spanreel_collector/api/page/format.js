@@ -17,7 +17,8 @@ export const lengthOf = (started, ended) => {
 
 export function duration(milliseconds) {
   if (milliseconds === null) return UNKNOWN;
-  if (milliseconds < 10) return `${trim(milliseconds.toFixed(milliseconds < 1 ? 2 : 1))} ms`;
+  if (milliseconds > 0 && milliseconds < 0.9995) return `${Math.ceil(milliseconds * 1000)} \u00b5s`;
+  if (milliseconds < 10) return `${trim(milliseconds.toFixed(1))} ms`;
   if (milliseconds < 999.5) return `${Math.round(milliseconds)} ms`;
   const seconds = milliseconds / 1000;
   if (seconds < 59.95) return `${trim(seconds.toFixed(seconds < 10 ? 2 : 1))} s`;

@@ -32,6 +32,19 @@ export function longText(text, className = "said") {
   return element("div", {}, box, more);
 }
 
+/** A value on one line, its strings each in a direction of their own: brackets and colons stay where they stand. */
+export function peek(value, most) {
+  const text = brief(value, most);
+  if (typeof value === "string") return element("span", { class: "peek mono", dir: "auto" }, text);
+  const pieces = RIGHT_TO_LEFT.test(text) ? text.split(/("(?:[^"\\]|\\.)*"?)/) : [text];
+  return element(
+    "span",
+    { class: "peek mono", dir: "ltr" },
+    pieces.map((piece, number) => (number % 2 ? element("bdi", {}, piece) : piece)),
+  );
+}
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
+
 /** A button that copies a value as text. */
 export const copyButton = (value, label = "Copy") =>
   button(label, () => copy(typeof value === "string" ? value : toJson(value, 2)), { class: "small" });

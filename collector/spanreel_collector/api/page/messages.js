@@ -2,7 +2,7 @@
 
 import { element } from "./dom.js";
 import { brief, exact, line } from "./format.js";
-import { jsonTree, longText } from "./json_tree.js";
+import { jsonTree, longText, peek } from "./json_tree.js";
 
 const ROLES = new Map([
   ["system", "instructions"],
@@ -60,7 +60,10 @@ export function folding(className, summary, make, open = false) {
 }
 
 function partsOf(message, calls) {
-  const parts = (message.parts ?? []).map((part) => partOf(part, calls)).filter(Boolean);
+  const given = message.parts ?? [];
+  // What asks for tools and says nothing else, and none of which stands below, is not nothing.
+  const shown = calls || (given.length > 0 && given.every((part) => part.type === "tool_call"));
+  const parts = given.map((part) => partOf(part, shown)).filter(Boolean);
   return parts.length ? parts : [element("p", { class: "dim" }, "(nothing)")];
 }
 
@@ -94,7 +97,7 @@ function partOf(part, calls) {
 }
 
 const valued = (label, value) =>
-  folding("valued", [`${label} `, element("span", { class: "peek mono" }, brief(value, 110))], () =>
+  folding("valued", [`${label} `, peek(value, 110)], () =>
     typeof value === "string" ? longText(value, "said mono") : jsonTree(value, label),
   );
 

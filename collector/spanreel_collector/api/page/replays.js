@@ -2,6 +2,7 @@
 
 import { calledLink, differenceOf } from "./differences.js";
 import { element, inPortions, link, replace } from "./dom.js";
+import { replayCommands } from "./eligibility.js";
 import { exact, line, plural, when } from "./format.js";
 import { jsonTree } from "./json_tree.js";
 import { placeOf } from "./outline.js";
@@ -22,10 +23,9 @@ export function showReplays(content, view) {
         element(
           "p",
           { class: "dim" },
-          "The command above, with ",
-          element("code", {}, "--post-report"),
-          ", replays it and brings the report here.",
+          "This replays it and brings the report here, where the agent\u2019s code is:",
         ),
+        replayCommands(view.document, " --post-report"),
       ),
     );
     return;

@@ -110,7 +110,8 @@ function draw(view) {
 function drawContent(view) {
   const shown = view.asked.view ?? "";
   for (const tab of view.main.querySelectorAll(".views a"))
-    tab.toggleAttribute("aria-current", tab.dataset.view === shown);
+    if (tab.dataset.view === shown) tab.setAttribute("aria-current", "page");
+    else tab.removeAttribute("aria-current");
   view.panes = null;
   if (shown === "replays") return showReplays(view.content, view);
   if (shown === "compare") return showComparison(view.content, view);

@@ -2,8 +2,9 @@
 
 import { read, send, sessionPath } from "./client.js";
 import { ask, button, element, link, notify, save } from "./dom.js";
-import { duration, exact, lengthOf, line, money, tokens, when } from "./format.js";
+import { duration, exact, lengthOf, line, moment, money, tokens, when } from "./format.js";
 import { marks, pill } from "./marks.js";
+import { trouble } from "./trouble.js";
 import { COST, ORIGIN } from "./words.js";
 
 const MOST_USERS = 3;
@@ -29,7 +30,7 @@ export function head(view) {
   const users = [...new Set([session.user_id, ...session.runs.map((run) => run.user_id)].filter(Boolean))];
   const facts = [
     ["Started", element("time", { title: session.started_at }, when(session.started_at))],
-    ["Took", duration(lengthOf(session.started_at, session.ended_at))],
+    ["Took", lasted(session, outline)],
     ["Calls", `${exact(count("model") + count("side"))} model, ${exact(count("tool"))} tool`],
     ["Tokens", tokens(session.usage) && element("span", { title: usageTitle(session.usage) }, tokens(session.usage))],
     [
@@ -78,6 +79,7 @@ export function head(view) {
       { class: "facts" },
       facts.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))),
     ),
+    trouble(view),
     lost.length > 0 &&
       element("p", { class: "lost" }, element("span", { class: "dim" }, "Not whole in some calls: "), lost),
     element(
@@ -100,6 +102,14 @@ export function head(view) {
       actions(view),
     ),
   );
+}
+
+// Where nobody told of an end, it lasted at least until the last that is known of it.
+function lasted(session, { rows }) {
+  if (session.status !== "unfinished") return duration(lengthOf(session.started_at, session.ended_at));
+  const from = moment(session.started_at);
+  const last = rows.reduce((latest, row) => Math.max(latest, row.ended ?? row.started ?? 0), 0);
+  return from === null || last < from ? duration(null) : element("span", { title: "Or longer: a run of it has no end" }, `> ${duration(last - from)}`);
 }
 
 const userLinks = (users) => [

@@ -44,6 +44,12 @@ export function rowOf(session, fresh) {
           "span",
           { class: "tags" },
           session.origin === "replay" && element("span", { class: "tag replay" }, "replay"),
+          !session.eligible &&
+            element(
+              "span",
+              { class: "tag faint", title: "An offline replay cannot be exact; the session says why" },
+              "not exact",
+            ),
           (session.tags ?? []).slice(0, 6).map((tag) => element("span", { class: "tag" }, line(tag, 40))),
           (session.tags ?? []).length > 6 &&
             element("span", { class: "tag faint" }, `${session.tags.length - 6} more tags`),
@@ -53,12 +59,6 @@ export function rowOf(session, fresh) {
               "span",
               { class: "tag faint", title: session.users.slice(0, 20).join(", ") },
               `${session.users.length - 1} more users`,
-            ),
-          !session.eligible &&
-            element(
-              "span",
-              { class: "tag faint", title: "An offline replay cannot be exact; the session says why" },
-              "not exact",
             ),
         ),
       ),
@@ -75,7 +75,7 @@ export function rowOf(session, fresh) {
       "Started",
       element("time", { datetime: session.started, title: session.started }, when(session.started)),
     ),
-    cell("number lasted", "Took", duration(lengthOf(session.started, session.ended))),
+    cell("number lasted", "Took", lasted(session)),
     cell("model", "Model", several(session.models ?? [])),
     cell(
       "number calls",
@@ -103,6 +103,13 @@ export function rowOf(session, fresh) {
     cell(`number revision ${session.revision === 1 ? "none" : ""}`, "Revision", String(session.revision)),
   );
 }
+
+// The end of a session is the last that a run of it had; a run without one may have begun later.
+const lasted = (session) => {
+  const length = lengthOf(session.started, session.ended);
+  if (length === null || session.status !== "unfinished") return duration(length);
+  return element("span", { title: "Or longer: a run of it has no end" }, `> ${duration(length)}`);
+};
 
 const several = (names) =>
   names.length > 0
