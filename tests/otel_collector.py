@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import socket
 import subprocess
@@ -29,13 +30,24 @@ def binary() -> Path:
     return BINARY
 
 
+_WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 8
+_FIRST_PORT, _PORTS = 20_000 + 1_500 * _WORKER, 1_500
+_ports = itertools.cycle(_FIRST_PORT + (os.getpid() + number) % _PORTS for number in range(_PORTS))
+
+
 def free_ports(count: int) -> list[int]:
-    """Ports of loopback that nobody listens on now, no two alike."""
-    with contextlib.ExitStack() as held:
-        asked = [held.enter_context(socket.socket()) for _ in range(count)]
-        for one in asked:
-            one.bind(("127.0.0.1", 0))
-        return [int(one.getsockname()[1]) for one in asked]
+    """Ports of loopback that nobody listens on now, no two alike.
+
+    They are below those that the system gives to whoever asks for any, and each worker has a range of its own, so that
+    nobody takes one before it is used.
+    """
+    found: list[int] = []
+    while len(found) < count:
+        port = next(_ports)
+        with socket.socket() as one, contextlib.suppress(OSError):
+            one.bind(("127.0.0.1", port))
+            found.append(port)
+    return found
 
 
 def free_port() -> int:
