@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+import contextvars
+import gc
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
 
+import pytest
+from opentelemetry import context as otel
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
@@ -12,7 +17,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 import spanreel
-from recording import Recording, attribute, recording
+from recording import Recording, attribute, content, recording
 
 
 @spanreel.run(agent="clerk")
@@ -98,3 +103,121 @@ def test_what_was_left_for_the_loop_to_close_is_finished_though_its_closing_is_c
         "invoke_agent inner": None,
         "invoke_agent outer": None,
     }
+
+
+# langfuse/langfuse#8216, #3961 and #7892: a handler returns before what it streams has begun.
+@pytest.mark.parametrize("handed", ["by itself", "as a response"])
+@pytest.mark.parametrize("asked", ["plainly", "asynchronously"])
+def test_what_a_handler_streams_is_of_its_run_and_of_its_session(asked: str, handed: str) -> None:
+    @spanreel.tool
+    def look(word: str) -> str:
+        return word
+
+    def words() -> Iterator[str]:
+        yield look("one")
+        yield look("two")
+
+    async def slow_words() -> AsyncIterator[str]:
+        yield look("one")
+        yield look("two")
+
+    @spanreel.session("visit")
+    @spanreel.run(agent="office")
+    def answer() -> Any:
+        return words() if handed == "by itself" else StreamingResponse(words())
+
+    @spanreel.session("visit")
+    @spanreel.run(agent="office")
+    async def slow_answer() -> Any:
+        return slow_words() if handed == "by itself" else StreamingResponse(slow_words())
+
+    async def respond(_: Request) -> StreamingResponse:
+        returned = answer() if asked == "plainly" else await slow_answer()
+        return returned if handed == "as a response" else StreamingResponse(returned)
+
+    with recording() as rec:
+        assert TestClient(Starlette(routes=[Route("/", respond)])).get("/").text == "onetwo"
+    assert rec.tree() == ["invoke_agent office", "  execute_tool look", "  execute_tool look"]
+    assert {attribute(span, "gen_ai.conversation.id") for span in rec.spans} == {"visit"}
+    assert content(rec.one("invoke_agent"), "gen_ai.output.messages") == [
+        {"role": "assistant", "parts": [{"type": "text", "content": "onetwo"}]}
+    ]
+
+
+@pytest.mark.parametrize("decorate", [spanreel.tool, spanreel.run])
+def test_a_returned_generator_that_nobody_steps_through_ends_its_call(decorate: Callable[[Any], Any]) -> None:
+    @decorate
+    def office() -> Iterator[str]:
+        return iter_words()
+
+    def iter_words() -> Iterator[str]:
+        yield "one"
+
+    with recording() as rec:
+        returned = office()
+        assert not rec.of("execute_tool") + rec.of("invoke_agent")
+        del returned
+        gc.collect()
+        (span,) = rec.of("execute_tool") + rec.of("invoke_agent")
+        assert attribute(span, "error.type") is None
+
+
+BLOCKS: dict[str, Callable[[], Any]] = {
+    "run": lambda: spanreel.run(agent="clerk"),
+    "tool": lambda: spanreel.tool("clerk", arguments={}),
+    "session": lambda: spanreel.session("visit"),
+}
+
+
+# langfuse/langfuse#8780, traceloop/openllmetry#3061, Arize-ai/openinference#1769: whoever reads stops, and the rest of
+# the generator runs in another context.
+@pytest.mark.parametrize("left", ["in another context", "by the loop at its end", "by a plain generator"])
+@pytest.mark.parametrize("block", BLOCKS)
+def test_a_block_in_a_generator_is_left_anywhere_in_silence(
+    block: str, left: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    def words() -> Iterator[str]:
+        with BLOCKS[block]():
+            yield "one"
+            yield "two"
+
+    async def slow_words() -> AsyncIterator[str]:
+        async with BLOCKS[block]():
+            yield "one"
+            yield "two"
+
+    async def read() -> None:
+        reading = slow_words()
+        async for _ in reading:
+            break
+        if left == "in another context":
+            await asyncio.create_task(reading.aclose(), context=contextvars.Context())  # type: ignore[attr-defined]
+
+    with recording() as rec:
+        if left == "by a plain generator":
+            reading = words()
+            contextvars.Context().run(next, reading)
+            reading.close()  # type: ignore[attr-defined]
+        else:
+            asyncio.run(read())
+    assert not caplog.records
+    assert [(span.status.status_code.name, attribute(span, "error.type")) for span in rec.spans] == (
+        [] if block == "session" else [("UNSET", None)] * len(rec.spans)
+    )
+    assert len(rec.of("invoke_agent") + rec.of("execute_tool")) == (block != "session")
+
+
+async def test_tasks_share_one_block_and_leave_it_in_any_order(caplog: pytest.LogCaptureFixture) -> None:
+    visit, clerk = spanreel.session("visit"), spanreel.run(agent="clerk")
+    turns = [asyncio.Event() for _ in range(2)]
+
+    async def work(number: int) -> None:
+        with visit, clerk:
+            turns[number].set()
+            await turns[1 - number].wait()
+        assert not otel.get_current()
+
+    with recording() as rec:
+        await asyncio.gather(work(0), work(1))
+        assert len({span.context.trace_id for span in rec.of("invoke_agent") if span.context}) == 2
+    assert not caplog.records

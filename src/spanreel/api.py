@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from contextvars import Token
 from typing import Any, TypeVar, cast, overload
 
-from opentelemetry import context as otel
-
+from spanreel import contexts
 from spanreel.conversation import session
 from spanreel.decorating import decorated, run_point, said, tool_point
 from spanreel.model import Agent, Message
@@ -20,6 +18,7 @@ from spanreel.passage import Passage
 from spanreel.playing import current_player
 from spanreel.point import Kind, Point, RunRequest, RunResult, ToolRequest, ToolResult
 from spanreel.shapes import reshaped, shape_of
+from spanreel.streams import is_closing
 
 __all__ = ["run", "session", "tool"]
 
@@ -93,7 +92,7 @@ class RunBlock:
         self.agent = Agent(agent, id, version)
         self.input: Any = None
         self.output: Any = None
-        self._passages: list[tuple[Passage | None, Token[Any] | None]] = []
+        self._passages: list[tuple[Passage | None, Any]] = []
 
     def __call__(self, function: Function) -> Function:
         """Decorate a function."""
@@ -142,7 +141,7 @@ class ToolBlock:
         self.description = description
         self.served = False
         self._result: Any = None
-        self._passages: list[tuple[Passage | None, Token[Any] | None]] = []
+        self._passages: list[tuple[Passage | None, Any]] = []
 
     @property
     def result(self) -> Any:
@@ -209,20 +208,18 @@ class ToolBlock:
 # -- context managers ------------------------------------------------------------------------------------------------
 
 
-def _enter(passages: list[tuple[Passage | None, Token[Any] | None]], point: Point) -> Passage | None:
+def _enter(passages: list[tuple[Passage | None, Any]], point: Point) -> Passage | None:
     passage = open_passage(point, lambda: None, None, (), {})
-    token = otel.attach(passage.crossing.context) if passage is not None else None
+    token = contexts.attach(passage.crossing.context) if passage is not None else None
     passages.append((passage, token))
     return passage
 
 
-def _exit(passages: list[tuple[Passage | None, Token[Any] | None]], error: BaseException | None, result: Any) -> None:
-    passage, token = passages.pop()
-    if token is not None:
-        otel.detach(token)
+def _exit(passages: list[tuple[Passage | None, Any]], error: BaseException | None, result: Any) -> None:
+    passage = contexts.leave_newest(passages)
     if passage is None:
         return
-    if error is not None:
+    if error is not None and not is_closing(error):
         passage.crossing.fail(error)
     else:
         passage.crossing.finish(result)

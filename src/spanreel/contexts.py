@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from opentelemetry import context as otel
 from opentelemetry import trace
@@ -36,6 +36,27 @@ def leave(token: Any) -> None:
         detach(token)
     except ValueError:
         pass
+
+
+Entered = TypeVar("Entered")
+
+
+def leave_newest(entered: list[tuple[Entered, Any]]) -> Entered:
+    """Leave what was entered last here, each with its token or None; where nothing was, what was entered last at all.
+
+    A block is left in another context than it was entered in where a generator is closed by somebody else; and tasks
+    that share one block enter and leave it in any order.
+    """
+    for what, token in entered[::-1]:
+        if token is not None:
+            try:
+                detach(token)
+            except ValueError:
+                continue
+            entered.remove((what, token))
+            return what
+    last, _ = entered.pop()
+    return last
 
 
 class Inside:

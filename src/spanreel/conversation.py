@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import Token
 from typing import Any, TypeVar, cast
 
 import wrapt
-from opentelemetry import context as otel
 from opentelemetry.context import set_value
 
 from spanreel import contexts
 from spanreel.model import SessionInfo
 from spanreel.scope import SESSION_KEY
 from spanreel.snapshot import snapshot
-from spanreel.streams import watch_async_generator, watch_generator
+from spanreel.streams import generator_in, watch_async_generator, watch_generator, watched
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -42,18 +39,18 @@ class session:  # noqa: N801  # used as a decorator and in `with`, where functio
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
         self.info = SessionInfo(str(id), user_id, name, tuple(tags), snapshot(dict(metadata or {})).value)
-        self._tokens: list[Token[Any]] = []
+        self._entered: list[tuple[None, Any]] = []
 
     def __call__(self, function: Function) -> Function:
         """Decorate a function: each of its calls is inside."""
         return cast(Function, _in_session(function, self.info))
 
     def __enter__(self) -> session:
-        self._tokens.append(otel.attach(set_value(SESSION_KEY, self.info)))
+        self._entered.append((None, contexts.attach(set_value(SESSION_KEY, self.info))))
         return self
 
     def __exit__(self, *_: object) -> None:
-        otel.detach(self._tokens.pop())
+        contexts.leave_newest(self._entered)
 
     async def __aenter__(self) -> session:
         return self.__enter__()
@@ -81,13 +78,10 @@ class _SessionWatch:
         """Nothing is kept."""
 
 
-@contextmanager
-def _attached(info: SessionInfo) -> Any:
-    token = otel.attach(set_value(SESSION_KEY, info))
-    try:
-        yield
-    finally:
-        otel.detach(token)
+def _inside(info: SessionInfo, result: Any) -> Any:
+    """What a function has returned; where that is a generator, it runs inside the session too."""
+    generator = generator_in(result)
+    return result if generator is None else watched(result, generator, lambda: _SessionWatch(info))[0]
 
 
 def _in_session(function: Any, info: SessionInfo) -> Any:
@@ -98,12 +92,12 @@ def _in_session(function: Any, info: SessionInfo) -> Any:
         return watch_async_generator(lambda: _SessionWatch(info), lambda: wrapped(*args, **kwargs))
 
     async def asynchronous(wrapped: Any, _instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        with _attached(info):
-            return await wrapped(*args, **kwargs)
+        with contexts.Attached(set_value(SESSION_KEY, info)):
+            return _inside(info, await wrapped(*args, **kwargs))
 
     def plain(wrapped: Any, _instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        with _attached(info):
-            return wrapped(*args, **kwargs)
+        with contexts.Attached(set_value(SESSION_KEY, info)):
+            return _inside(info, wrapped(*args, **kwargs))
 
     if inspect.isasyncgenfunction(function):
         return wrapt.FunctionWrapper(function, async_stream)

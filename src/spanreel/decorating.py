@@ -48,6 +48,7 @@ def run_point(function: Callable[..., Any], agent: Agent) -> Point:
         read,
         lambda result: RunResult(output=said("assistant", _joined(result)), value=result),
         rewrite=rewrite,
+        streams=True,
     )
 
 
@@ -73,6 +74,7 @@ def tool_point(function: Callable[..., Any], known: ToolRequest) -> Point:
         lambda result: ToolResult(result, type=shape_of(result, names_of(function))),
         rebuild=lambda recorded, _arguments: result_again(recorded.value, recorded.type, function),
         mutable=True,
+        streams=True,
         shared=_instance_of,
     )
 

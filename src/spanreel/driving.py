@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,7 +23,7 @@ from spanreel.point import Kind, Point, ToolResult
 from spanreel.quiet import quietly
 from spanreel.rebuilding import code_of
 from spanreel.shapes import Generated, GeneratedAsync
-from spanreel.streams import WatchedBlock, watch_async_generator, watch_generator
+from spanreel.streams import WatchedBlock, generator_in, watch_async_generator, watch_generator, watched
 
 Wrapper = Callable[[Any, Any, tuple[Any, ...], dict[str, Any]], Any]
 
@@ -103,19 +104,20 @@ def call(
         return _follow(point, crossing, result)
     if inspect.isawaitable(result):
         return _finish_awaitable(crossing, result)
-    if point.mutable and not passage.is_served and (inspect.isgenerator(result) or inspect.isasyncgen(result)):
-        return _follow_values(crossing, result)
-    crossing.finish(result)
+    return _end(point, passage, result)
+
+
+def _end(point: Point, passage: Passage, result: Any) -> Any:
+    """A function has returned: its call has ended, but for that of a generator, which ends where the generator does."""
+    crossing, generator = passage.crossing, generator_in(result) if point.streams else None
+    if generator is None or passage.is_served:
+        crossing.finish(result)
+        return result
+    result, followed = watched(result, generator, lambda: crossing)
+    crossing.items = [] if point.kind is Kind.RUN else GeneratedAsync() if inspect.isasyncgen(followed) else Generated()
+    # One that nobody steps through, or not to its end, is finished with it.
+    weakref.finalize(followed, crossing.finish, None)
     return result
-
-
-def _follow_values(crossing: Crossing, generator: Any) -> Any:
-    """A plain function has returned a generator: the call ends where that does."""
-    if inspect.isasyncgen(generator):
-        crossing.items = GeneratedAsync()
-        return watch_async_generator(lambda: crossing, lambda: generator)
-    crossing.items = Generated()
-    return watch_generator(lambda: crossing, lambda: generator)
 
 
 async def call_async(
@@ -136,8 +138,7 @@ async def call_async(
         except BaseException as error:
             crossing.fail(error)
             raise
-    crossing.finish(result)
-    return result
+    return _end(point, passage, result)
 
 
 async def _finish_awaitable(crossing: Crossing, awaitable: Awaitable[Any]) -> Any:

@@ -178,8 +178,8 @@ class Point:
     ``block`` for one that returns a context manager, whose block is the call and whose entered value is the result, and
     ``read_begun(entered)`` reads what has come to be known by then. ``mutable``: a tool may change its arguments, which
     is kept and done again, as are changes of what it shares with its agent, which ``shared(arguments)`` gives by name.
-    ``outermost`` is for tool calls that are part of the tool call around them, where there is one. Exceptions whose
-    class names stand in
+    ``outermost`` is for tool calls that are part of the tool call around them, where there is one. ``streams``: where
+    the call returns a generator, or a streamed response, it ends where that does. Exceptions whose class names stand in
     ``control_flow`` are no errors: the call is interrupted, or what ``read_control_flow(exception)`` says; in
     ``errors`` their category is given.
     """
@@ -200,6 +200,7 @@ class Point:
     shared: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
     read_begun: Callable[[Any], Begun] | None = None
     values: bool = True
+    streams: bool = False
     control_flow: tuple[str, ...] = ()
     read_control_flow: Callable[[BaseException], RunResult | ToolResult] | None = None
     errors: Mapping[str, ErrorCategory] = field(default_factory=dict)

@@ -10,7 +10,7 @@ import asyncio
 import inspect
 from collections.abc import AsyncGenerator, Callable, Generator
 from functools import wraps
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from spanreel.contexts import Inside, attach, current, detach, leave
 
@@ -125,7 +125,7 @@ async def watch_async_generator(
             try:
                 sent = yield value
             except BaseException as error:
-                if not isinstance(error, GeneratorExit) and not _is_left(error):
+                if not is_closing(error):
                     thrown = error  # into the generator at the next step
                     continue
                 with Inside(enter):
@@ -144,11 +144,33 @@ async def watch_async_generator(
         raise
 
 
-def _is_left(error: BaseException) -> bool:
-    """Whether a generator that nobody went on with is closed by its event loop, which is about to end.
+BODY: Final = "body_iterator"
+"""Where streamed responses of Starlette, and so of FastAPI, hold the generator of what they send."""
+
+
+def generator_in(result: Any) -> Any:
+    """The generator that a function has returned, by itself or as the body of a response; None where it has not."""
+    body = getattr(result, BODY, result)
+    return body if inspect.isgenerator(body) or inspect.isasyncgen(body) else None
+
+
+def watched(result: Any, generator: Any, open_watch: Callable[[], Watch | None]) -> tuple[Any, Any]:
+    """What a function has returned with its generator watched, and that."""
+    watch = watch_async_generator if inspect.isasyncgen(generator) else watch_generator
+    followed: Any = watch(open_watch, lambda: generator)
+    if generator is result:
+        return followed, followed
+    setattr(result, BODY, followed)
+    return result, followed
+
+
+def is_closing(error: BaseException) -> bool:
+    """Whether a generator is closed with it: by whoever read it, or by its event loop, which is about to end.
 
     The loop closes it in a task of its own, and cancels that task with all others.
     """
+    if isinstance(error, GeneratorExit):
+        return True
     task = asyncio.current_task() if isinstance(error, asyncio.CancelledError) else None
     return task is not None and type(task.get_coro()).__name__ == "async_generator_athrow"
 
@@ -242,7 +264,7 @@ class WatchedBlock:
 
     def _end(self, error: BaseException | None) -> None:
         self._leave()
-        if error is None or isinstance(error, GeneratorExit):
+        if error is None or is_closing(error):
             self._watch.finish(self._entered)
         else:
             self._watch.fail(error)

@@ -7,12 +7,13 @@ import importlib
 import inspect
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from spanreel.errors import ReplayRefused
 from spanreel.session import Run, Session
+from spanreel.streams import generator_in
 
 
 def load(entry: str) -> Callable[..., Any]:
@@ -40,19 +41,25 @@ def load(entry: str) -> Callable[..., Any]:
 
 
 def finish(result: Any) -> None:
-    """Run what a function has only begun: a coroutine, a generator of either kind."""
-    if inspect.iscoroutine(result):
-        asyncio.run(result)
-    elif inspect.isgenerator(result):
-        for _ in result:
+    """Run what a function has only begun: a coroutine, a generator of either kind, the body of a streamed response."""
+    if inspect.iscoroutine(result) or inspect.isasyncgen(generator_in(result)):
+        asyncio.run(_finish_in_loop(result))
+    else:
+        _drain(generator_in(result))
+
+
+async def _finish_in_loop(result: Any) -> None:
+    generator = generator_in(await result if inspect.iscoroutine(result) else result)
+    if inspect.isasyncgen(generator):
+        async for _ in generator:
             pass
-    elif inspect.isasyncgen(result):
+    else:
+        _drain(generator)
 
-        async def walk() -> None:
-            async for _ in result:
-                pass
 
-        asyncio.run(walk())
+def _drain(generator: Iterable[Any] | None) -> None:
+    for _ in generator or ():
+        pass
 
 
 def remembered(session: Session, run: Run | None) -> list[tuple[int, Run]]:
