@@ -5,7 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import gc
+import os
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +22,7 @@ from starlette.testclient import TestClient
 
 import spanreel
 from recording import Recording, attribute, content, recording
+from spanreel_collector import convert_files
 
 
 @spanreel.run(agent="clerk")
@@ -221,3 +226,47 @@ async def test_tasks_share_one_block_and_leave_it_in_any_order(caplog: pytest.Lo
         await asyncio.gather(work(0), work(1))
         assert len({span.context.trace_id for span in rec.of("invoke_agent") if span.context}) == 2
     assert not caplog.records
+
+
+LEFT = """
+import spanreel
+
+@spanreel.run(agent="office")
+def office():
+    yield "one"
+    yield "two"
+
+@spanreel.tool
+def look():
+    yield "one"
+    yield "two"
+
+@spanreel.run(agent="clerk")
+def clerk():
+    return iter_words()
+
+def iter_words():
+    yield "one"
+    yield "two"
+
+left = [office(), look(), clerk()]
+for words in left:
+    next(words)
+"""
+
+
+# pydantic/logfire#108: what nobody steps through to its end is alive when the exporter shuts down.
+@pytest.mark.slow
+def test_a_generator_that_nobody_stepped_to_its_end_is_finished_at_the_programs_end(tmp_path: Path) -> None:
+    file = tmp_path / "traces.jsonl"
+    # Who has registered a finalizer before us is called after us.
+    program = f"import tempfile\nkept = tempfile.TemporaryDirectory()\nimport spanreel.auto\n{LEFT}"
+    variables = {**os.environ, "SPANREEL_FILE": str(file), "SPANREEL_LOG": "off"}
+    subprocess.run([sys.executable, "-c", program], env=variables, check=True, timeout=60)
+    (session, *others) = convert_files([str(file)]).sessions
+    runs = [run for one in (session, *others) for run in one.runs]
+    assert sorted((run.agent.name or "", run.status, run.result) for run in runs if run.agent.name) == [
+        ("clerk", "ok", ["one"]),
+        ("office", "ok", ["one"]),
+    ]
+    assert [call.status for run in runs for turn in run.turns for call in turn.tool_calls] == ["ok"]

@@ -334,7 +334,7 @@ def test_an_entry_is_called_for_each_root_run_with_its_recorded_arguments(desk: 
         "async def main(text):\n    yield answer(text)",
         "async def main(text):\n    return (answer(one) for one in [text])",
         "async def main(text):\n    async def words():\n        yield answer(text)\n    return words()",
-        "async def main(text):\n    class Sent:\n        body_iterator = (answer(x) for x in [text])\n    return Sent()",
+        "async def main(text):\n    class Sent: body_iterator = (answer(x) for x in [text])\n    return Sent()",
         "class main:\n    def __init__(self, text):\n        answer(text)",
     ],
 )

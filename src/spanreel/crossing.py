@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
+import os
 import time
+import weakref
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
@@ -178,6 +182,29 @@ class Crossing:
             with quietly("end a span"):
                 raise
 
+
+_streamed: weakref.WeakSet[Crossing] = weakref.WeakSet()
+
+
+def end_with_the_program(crossing: Crossing) -> None:
+    """Have this call, which ends where a generator does, end where the program does, if nobody steps to its end."""
+    _streamed.add(crossing)
+    _end_at_exit()
+
+
+@functools.cache
+def _end_at_exit() -> None:
+    """Registered with the first: what is registered last is called first, before the export shuts down."""
+    atexit.register(_end_streamed)
+
+
+def _end_streamed() -> None:
+    for crossing in list(_streamed):
+        crossing.finish(None)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_streamed.clear)  # those are the parent's to end
 
 MOST_ITEMS = 10_000
 """Values of a streamed run that are kept."""

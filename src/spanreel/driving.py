@@ -14,7 +14,7 @@ from typing import Any
 
 from opentelemetry import context as otel
 
-from spanreel.crossing import Crossing
+from spanreel.crossing import Crossing, end_with_the_program
 from spanreel.isolating import isolated, leads_nowhere
 from spanreel.opening import open_passage
 from spanreel.passage import Passage
@@ -115,8 +115,9 @@ def _end(point: Point, passage: Passage, result: Any) -> Any:
         return result
     result, followed = watched(result, generator, lambda: crossing)
     crossing.items = [] if point.kind is Kind.RUN else GeneratedAsync() if inspect.isasyncgen(followed) else Generated()
-    # One that nobody steps through, or not to its end, is finished with it.
-    weakref.finalize(followed, crossing.finish, None)
+    # One that nobody steps through is finished with it.
+    weakref.finalize(followed, crossing.finish, None).atexit = False
+    end_with_the_program(crossing)
     return result
 
 
@@ -200,6 +201,8 @@ class Stream:
             return None
         if self.keeps_items:
             self.passage.crossing.items = []
+        if not self.point.block:
+            end_with_the_program(self.passage.crossing)
         return self.passage.crossing
 
     def make(self) -> Any:
