@@ -8,8 +8,7 @@ from fastapi import APIRouter, FastAPI
 from starlette.staticfiles import StaticFiles
 
 import spanreel
-from spanreel_collector.api import exports, house, problems, reports, sessions
-from spanreel_collector.api.problems import ProblemDetails
+from spanreel_collector.api import exports, house, methods, problems, reports, sessions
 from spanreel_collector.api.serving import Serving
 
 PAGE = Path(__file__).with_name("page")
@@ -34,7 +33,7 @@ def create_app(serving: Serving | None) -> FastAPI:
         # Their pages load scripts from other hosts.
         docs_url=None,
         redoc_url=None,
-        responses={"default": {"model": ProblemDetails, "description": "What is wrong, where, and what to do"}},
+        responses={"default": problems.DESCRIBED},
         generate_unique_id_function=lambda route: route.name,
     )
     app.state.serving = serving
@@ -44,6 +43,8 @@ def create_app(serving: Serving | None) -> FastAPI:
         api.include_router(module.router)
     app.include_router(api)
     app.include_router(house.health)
+    methods.install(app)
+    app.add_middleware(methods.with_head)
     if PAGE.is_dir():
         app.mount("/", StaticFiles(directory=PAGE, html=True), name="page")
     return app

@@ -34,7 +34,11 @@ class Form(StrEnum):
     OTLP = "otlp"
 
 
-@router.get("/sessions/{session}/spans", response_class=StreamingResponse)
+@router.get(
+    "/sessions/{session}/spans",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"application/json": {"schema": {"type": "object"}}}}},
+)
 def get_spans(session: str, store: InStore, tenant: Tenant) -> StreamingResponse:
     """All spans and log records of the session's traces as they came: one OTLP/JSON document, streamed."""
     traces = _traces(store, tenant, session)
@@ -54,7 +58,18 @@ def get_spans(session: str, store: InStore, tenant: Tenant) -> StreamingResponse
     return StreamingResponse(pieces(), media_type="application/json")
 
 
-@router.get("/sessions/{session}/export", response_class=StreamingResponse)
+@router.get(
+    "/sessions/{session}/export",
+    response_class=StreamingResponse,
+    responses={
+        200: {
+            "content": {
+                "application/json": {"schema": {"$ref": "#/components/schemas/Session"}},
+                "application/jsonl": {"schema": {"type": "string"}},
+            }
+        }
+    },
+)
 def export(session: str, store: InStore, tenant: Tenant, format: Form = Form.JSON) -> StreamingResponse:
     """A file: the session document, Kitaru's session JSONL, or OTLP JSON lines as the Collector's file exporter writes.
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from spanreel_collector.api.documents import Me, Refusal, Size
 from spanreel_collector.api.moments import write_moment
-from spanreel_collector.api.problems import Problem, ProblemDetails
+from spanreel_collector.api.problems import DESCRIBED, Problem
 from spanreel_collector.api.serving import Asking, InService, InStore, Tenant
 from spanreel_collector.stores.store import StoreError
 
@@ -32,7 +32,7 @@ async def is_alive() -> State:
     return State(status="alive")
 
 
-@health.get("/readyz", responses={503: {"model": ProblemDetails}})
+@health.get("/readyz", responses={503: DESCRIBED})
 def is_ready(service: InService, store: InStore) -> State:
     """The service takes requests, and its store can be read and written now."""
     why = service.unready()
@@ -82,7 +82,11 @@ def get_size(store: InStore) -> Size:
     )
 
 
-@router.get("/events", response_class=StreamingResponse)
+@router.get(
+    "/events",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
+)
 async def follow(service: InService, tenant: Tenant) -> StreamingResponse:
     """Server-sent events: ``session`` with an id and a revision when one is made or changed.
 

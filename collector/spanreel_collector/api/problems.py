@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from typing import Any, Final
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -42,12 +43,27 @@ class ProblemDetails(BaseModel):
     advice: str | None = None
 
 
+MEDIA_TYPE: Final = "application/problem+json"
+DESCRIBED: Final[dict[str, Any]] = {
+    "description": "What is wrong, where, and what to do",
+    "content": {MEDIA_TYPE: {"schema": ProblemDetails.model_json_schema()}},
+}
+"""An answer that is a problem, for the API's description."""
+
+
 class Problem(Exception):
     """An answer that is an error."""
 
-    def __init__(self, status: int, detail: str, advice: str | None = None, place: str | None = None) -> None:
+    def __init__(
+        self,
+        status: int,
+        detail: str,
+        advice: str | None = None,
+        place: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
         super().__init__(detail)
-        self.status, self.detail, self.advice, self.place = status, detail, advice, place
+        self.status, self.detail, self.advice, self.place, self.headers = status, detail, advice, place, headers
 
 
 def no_session(session: str) -> Problem:
@@ -69,7 +85,7 @@ def answer(problem: Problem, instance: str, headers: Mapping[str, str] | None = 
         advice=problem.advice,
     )
     content = details.model_dump(exclude_none=True)
-    return JSONResponse(content, problem.status, dict(headers or {}), media_type="application/problem+json")
+    return JSONResponse(content, problem.status, dict(headers or {}), media_type=MEDIA_TYPE)
 
 
 def install(app: FastAPI) -> None:
@@ -77,7 +93,7 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(Problem)
     def _problem(request: Request, error: Problem) -> JSONResponse:
-        return answer(error, request.url.path)
+        return answer(error, request.url.path, error.headers)
 
     @app.exception_handler(RequestValidationError)
     def _unreadable(request: Request, error: RequestValidationError) -> JSONResponse:

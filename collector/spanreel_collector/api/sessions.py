@@ -81,7 +81,9 @@ def _moment(name: str, text: str | None) -> int | None:
     try:
         return read_moment(text)
     except ValueError as error:
-        raise Problem(400, f"{name}: {error}", "write it as 2026-11-30T12:00:00Z", f"query.{name}") from error
+        raise Problem(
+            400, f"{name}: {text!r} is no moment", "write it as 2026-11-30T12:00:00Z", f"query.{name}"
+        ) from error
 
 
 @router.get("/sessions", response_model=SessionPage)
