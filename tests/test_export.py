@@ -38,7 +38,8 @@ from spanreel.otlp_file import FileExporter, export_request
 from spanreel.records import ModelRecord, ToolRecord
 from spanreel.redaction import DEFAULT, header
 from spanreel.settings import Capture, Flush, Settings, read_settings
-from spanreel.spans import OwnSpan, OwnTracer
+from spanreel.own_tracer import OwnTracer
+from spanreel.spans import OwnSpan
 
 DEFAULTS = Settings()
 SECRET = "sk-proj-SENTINEL0123456789"

@@ -80,13 +80,13 @@ def test_spans_are_opened_in_the_boundary_alone() -> None:
         for file in package.rglob("*.py")
         if opening.search(file.read_text())
     }
-    # `spans` is what makes ours, `tracing` looks at what the user's tracers are given, `telemetry` is the service's.
+    # `own_tracer` makes ours, `tracing` looks at what the user's tracers are given, `telemetry` is the service's.
     assert opened_in == {
         "boundary/model_calls",
         "boundary/runs",
         "boundary/tool_calls",
+        "own_tracer",
         "service/telemetry",
-        "spans",
         "tracing",
     }
 

@@ -15,8 +15,9 @@ from opentelemetry.sdk.trace.sampling import Decision, Sampler, SamplingResult
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Link, Span, SpanContext, SpanKind, Status, StatusCode, TraceFlags, Tracer
 
+from spanreel.own_tracer import Given, OwnTracer, begin
 from spanreel.settings import Settings
-from spanreel.spans import Given, OwnSpan, OwnTracer, begin, say
+from spanreel.spans import OwnSpan, say
 from spanreel.tracing import TracerSource
 
 Work = Callable[[Tracer], None]

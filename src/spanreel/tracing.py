@@ -25,9 +25,10 @@ from spanreel import (
 from spanreel.conventions import FIDELITY, SCOPE
 from spanreel.errors import SettingsError
 from spanreel.native import live_span
+from spanreel.own_tracer import OwnTracer
 from spanreel.quiet import log_once, quietly
 from spanreel.settings import Settings
-from spanreel.spans import OwnSpan, OwnTracer
+from spanreel.spans import OwnSpan
 
 if TYPE_CHECKING:
     from spanreel.export import Capture, Pipeline
@@ -115,7 +116,8 @@ class TracerSource:
 
     def _is_own(self, span: Span) -> bool:
         """Whether the span is of our own pipeline."""
-        return isinstance(span, OwnSpan) and self._own is not None and span.tracer is self._own[0]
+        own: object = self._own[0] if self._own is not None else None
+        return isinstance(span, OwnSpan) and span.tracer is own
 
     def _tracer_of(self, provider: Any) -> Tracer:
         tracer: Tracer = provider.get_tracer(SCOPE, self._version)

@@ -15,6 +15,7 @@ from spanreel.capture import ExchangeCapture
 from spanreel.crossing import Crossing
 from spanreel.exchange import HttpRequest, ModelProtocol, Piece
 from spanreel.model import Agent, ErrorCategory, Operation, SessionInfo
+from spanreel.own_tracer import begin
 from spanreel.placing import busy, model_parent, with_span
 from spanreel.player import LiveRun, Player
 from spanreel.scope import (
@@ -28,7 +29,6 @@ from spanreel.scope import (
     session_in,
     span_id_of,
 )
-from spanreel.spans import begin
 from spanreel.start_attributes import ExchangeStart, Start, other_instrumentation
 
 Decode = Callable[[Mapping[str, str], Sequence[Piece]], list[Piece]]

@@ -16,13 +16,14 @@ from spanreel.capture import RecordCapture
 from spanreel.crossing import Crossing
 from spanreel.keeping import DrawsKept, RunKept
 from spanreel.model import Agent, SessionInfo
+from spanreel.own_tracer import OwnTracer, begin
 from spanreel.placing import parent_context, with_scope
 from spanreel.player import LiveRun, Player
 from spanreel.point import Begun, RunRequest, RunResult, ToolRequest
 from spanreel.quiet import quietly
 from spanreel.records import RunRecord
 from spanreel.scope import RunScope, ToolScope, merge, scope_in, session_in, span_id_of
-from spanreel.spans import OwnSpan, OwnTracer, begin, say
+from spanreel.spans import OwnSpan, say
 from spanreel.start_attributes import Start, run_attributes
 from spanreel.tracing import Hold
 

@@ -12,6 +12,7 @@ from spanreel.boundary import Boundary
 from spanreel.crossing import Crossing
 from spanreel.keeping import ToolKept
 from spanreel.model import Agent, ErrorCategory
+from spanreel.own_tracer import begin
 from spanreel.placing import tool_parent, with_scope
 from spanreel.player import Player
 from spanreel.point import ToolRequest, ToolResult
@@ -19,7 +20,6 @@ from spanreel.quiet import quietly
 from spanreel.records import ToolRecord
 from spanreel.scope import RunScope, ToolScope, leave_turn, scope_in, session_in
 from spanreel.snapshot import snapshot
-from spanreel.spans import begin
 from spanreel.start_attributes import Start, tool_attributes
 
 _NOBODY = Agent()
