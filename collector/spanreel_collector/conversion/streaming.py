@@ -21,6 +21,7 @@ from spanreel_collector.conversion.progress import Progress
 from spanreel_collector.conversion.reading import Reading
 from spanreel_collector.conversion.segments import read_segment
 from spanreel_collector.conversion.spool import Spool
+from spanreel_collector.sources.documents import together
 from spanreel_collector.sources.files import Piece, read_piece
 
 MOST_FAULTS = 50
@@ -46,7 +47,7 @@ class Settings:
 def convert_pieces(spool: Spool, pieces: Iterable[Piece], settings: Settings, progress: Progress) -> Tally:
     """Convert pieces, until the spool holds their documents; returns what else there is to say."""
     with crew(settings.jobs, seldom_collect) as workers, _fewer_collections():
-        packed = (one for several in workers.map(_pack, chunks(pieces, _size, _HANDFUL)) for one in several)
+        packed = workers.map(_pack, chunks(pieces, _size, _HANDFUL))
         return fill(spool, packed, partial(_make, spool, workers, settings, progress), _tally(settings))
 
 
@@ -54,8 +55,9 @@ def _size(piece: Piece) -> int:
     return len(piece.data) + 1
 
 
-def _pack(pieces: list[Piece]) -> list[Packed]:
-    return [pack(read_piece(piece)) for piece in pieces]
+def _pack(pieces: list[Piece]) -> Packed:
+    """What pieces hold, packed as one: a trace whose spans came in several of them is written once."""
+    return pack(together(map(read_piece, pieces)))
 
 
 def _make(

@@ -44,7 +44,7 @@ def read_document(document: Json, place: str) -> Batch:
         if form.recognises(document):
             return form.read(document, place)
     if isinstance(document, list) and all(isinstance(one, dict) for one in document):
-        return _together(read_request(one, place) for one in document)
+        return together(read_request(one, place) for one in document)
     return read_request(document, place)
 
 
@@ -55,7 +55,7 @@ def read_line(text: bytes, place: str) -> Batch:
     except ValueError as error:
         inside = _inside(text)
         if inside is not None:
-            return _together(read_line(one, place) for one in inside)
+            return together(read_line(one, place) for one in inside)
         reason = f"cut off after {len(text)} bytes: {error}" if json_text.is_cut(error) else f"not JSON: {error}"
         return Batch(faults=(Fault(place, reason),))
     try:
@@ -74,7 +74,8 @@ def _inside(text: bytes) -> list[bytes] | None:
     return None if first > _LONGEST_PREFIX or rest else [one for _, one in found]
 
 
-def _together(batches: Iterable[Batch]) -> Batch:
+def together(batches: Iterable[Batch]) -> Batch:
+    """All that batches hold, in their order, as one."""
     read = list(batches)
     skipped = Counter[str]()
     for batch in read:
