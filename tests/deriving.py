@@ -48,7 +48,7 @@ def send(store: Store, request: dict[str, Any], tenant: str = TENANT) -> None:
 
 def settle(derivation: Derivation) -> None:
     """Make sessions until nothing is pending."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while derivation.step() or derivation.store.size().pending:
         assert time.monotonic() < deadline, "traces stay pending"
 

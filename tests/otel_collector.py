@@ -55,7 +55,7 @@ def free_port() -> int:
     return free_ports(1)[0]
 
 
-def wait_until(holds: Callable[[], Any], seconds: float = 60, what: str = "") -> Any:
+def wait_until(holds: Callable[[], Any], seconds: float = 180, what: str = "") -> Any:
     """What a condition says once it says something; fails the test where it takes too long."""
     end = time.monotonic() + seconds
     while not (found := holds()):

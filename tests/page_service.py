@@ -18,7 +18,7 @@ from conftest import CHROMIUM_ABSENT
 from otel_collector import wait_until
 from served import served
 
-expect.set_options(timeout=30_000)  # a slow machine is no failure
+expect.set_options(timeout=60_000)  # a slow machine is no failure
 CHROMIUM = os.environ.get("SPANREEL_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 
 
@@ -103,6 +103,7 @@ def watched(
 ) -> Iterator[Watched]:
     """A window on the service; errors, dialogs, refused contents and requests to elsewhere fail the test."""
     context = browser.new_context(viewport={"width": width, "height": height}, **options)
+    context.set_default_timeout(60_000)
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     seen = Watched(context.new_page(), served)
 

@@ -71,7 +71,7 @@ class Cluster:
         as_postgres = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
         words = [*as_postgres, str(self.binaries / program), *map(str, arguments)]
         done = subprocess.run(
-            words, cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False
+            words, cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=600, check=False
         )
         assert done.returncode == 0, done.stdout.decode() + done.stderr.decode()
 

@@ -100,7 +100,7 @@ def sessions(service: Service, count: int) -> list[dict[str, Any]]:
         listed = service.get("/sessions", limit=500)["sessions"]
         return listed if len(listed) >= count and service.get("/size")["pending"] == 0 else None
 
-    listed: list[dict[str, Any]] = wait_until(found, 120, f"no {count} sessions were made: {service.log}")
+    listed: list[dict[str, Any]] = wait_until(found, 180, f"no {count} sessions were made: {service.log}")
     return listed
 
 

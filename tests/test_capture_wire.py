@@ -123,7 +123,7 @@ with testing.ScriptedProvider([testing.text("one two")]) as provider:
 @pytest.mark.slow
 def test_a_stream_that_nobody_read_to_its_end_is_finished_at_the_programs_end_and_once(tmp_path: Path) -> None:
     file = tmp_path / "traces.jsonl"
-    subprocess.run([sys.executable, "-W", "ignore", "-c", UNREAD, str(file)], check=True, timeout=60)
+    subprocess.run([sys.executable, "-W", "ignore", "-c", UNREAD, str(file)], check=True, timeout=600)
     assert file.read_text().count('"name":"chat m"') == 1
 
 

@@ -150,7 +150,7 @@ def healthy(service: str, ports: Mapping[int, int], **variables: str) -> bool:
         words[0] = sys.executable
     command = [re.sub("|".join(map(str, ports)), lambda port: str(ports[int(port[0])]), word) for word in words]
     surroundings = {"PATH": os.environ["PATH"], **variables}
-    return subprocess.run(command, env=surroundings, capture_output=True, timeout=30, check=False).returncode == 0
+    return subprocess.run(command, env=surroundings, capture_output=True, timeout=120, check=False).returncode == 0
 
 
 @contextmanager
@@ -195,15 +195,19 @@ def test_what_the_containers_run_takes_spans_by_way_of_each_other_and_says_that_
     with container(service, given, tmp_path / "service"), container(collector, forwarding, tmp_path):
         wait_until(lambda: healthy("spanreel", ports), what="the service's check says that it is ill")
         wait_until(lambda: healthy("collector", ports), what="the Collector's check says that it is ill")
-        sent = httpx.post(f"http://127.0.0.1:{http}/v1/traces", json=otlp_request(span(1, "said", {})), trust_env=False)
+        sent = httpx.post(
+            f"http://127.0.0.1:{http}/v1/traces", json=otlp_request(span(1, "said", {})), timeout=60, trust_env=False
+        )
         assert sent.status_code == 200
         # It forwards with a token that lets in and nothing else.
         size = f"http://127.0.0.1:{page}/api/v1/size"
         headers = {name: {"authorization": f"Bearer {given[name]}"} for name in SECRETS if name in given}
-        assert httpx.get(size, headers=headers["SPANREEL_INGEST_TOKEN"], trust_env=False).status_code == 403
+        assert httpx.get(size, headers=headers["SPANREEL_INGEST_TOKEN"], timeout=60, trust_env=False).status_code == 403
 
         def kept() -> bool:
-            return bool(httpx.get(size, headers=headers["SPANREEL_TOKEN"], trust_env=False).json()["items"] == 1)
+            return bool(
+                httpx.get(size, headers=headers["SPANREEL_TOKEN"], timeout=60, trust_env=False).json()["items"] == 1
+            )
 
         wait_until(kept, what="what the Collector was sent does not come to the service")
     lines = (tmp_path / "service" / "log").read_text().splitlines()
@@ -231,7 +235,7 @@ def test_the_image_alone_keeps_what_it_is_sent_in_its_volume(tmp_path: Path) -> 
     (tmp_path / "data").mkdir()
     command = [sys.executable, "-m", *image_list("spanreel", "ENTRYPOINT"), *image_list("spanreel", "CMD")]
     # It is reached from outside, so that without a token it does not start.
-    refused = subprocess.run(command, env=given, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    refused = subprocess.run(command, env=given, cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False)
     assert refused.returncode == 64
     assert "token" in refused.stderr
     given |= {"SPANREEL_TOKEN": SECRETS["SPANREEL_TOKEN"], "SPANREEL_INGEST_TOKEN": SECRETS["SPANREEL_INGEST_TOKEN"]}
@@ -240,6 +244,6 @@ def test_the_image_alone_keeps_what_it_is_sent_in_its_volume(tmp_path: Path) -> 
         wait_until(lambda: healthy("spanreel", {4318: http}), what="its check says that it is ill")
         headers = {"authorization": f"Bearer {given['SPANREEL_INGEST_TOKEN']}"}
         url = f"http://127.0.0.1:{http}/v1/traces"
-        sent = httpx.post(url, json=otlp_request(span(1, "said", {})), headers=headers, trust_env=False)
+        sent = httpx.post(url, json=otlp_request(span(1, "said", {})), headers=headers, timeout=60, trust_env=False)
         assert sent.status_code == 200
     assert (tmp_path / "data" / "spanreel.db").stat().st_size > 0

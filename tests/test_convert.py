@@ -357,5 +357,5 @@ def test_what_lines_of_json_do_not_need_is_not_imported_where_they_are_converted
         f"main(['convert', {str(traces)!r}, '--out', {str(tmp_path / 'out.json')!r}]); "
         f"print([name for name in {dear!r} if name in sys.modules.keys() - already])"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600, check=True)
     assert found.stdout.strip() == "[]"

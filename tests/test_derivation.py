@@ -582,7 +582,7 @@ def test_what_was_claimed_while_the_store_goes_away_is_worked_on_when_it_is_back
             derivation.step()
     finally:
         cluster.start()
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while not store.find(TENANT, Filter()).sessions:
         assert time.monotonic() < deadline
         with suppress(StoreError):

@@ -152,7 +152,7 @@ def test_a_delivery_that_comes_again_with_something_new_adds_only_that(place: Pl
         for numbers in ((1, 2), (2, 3), (1, 2, 3)):
             body = request(*(chat(number, "Hi", also=also) for number in numbers), scope=GENAI)
             url = f"{service.endpoint}/v1/traces"
-            assert httpx.post(url, json=body, headers=headers, trust_env=False).status_code == 200
+            assert httpx.post(url, json=body, headers=headers, timeout=60, trust_env=False).status_code == 200
         (listed,) = sessions(service, 1)
         assert listed["model_calls"] == 3
         assert [int(span, 16) for _, span in spans_of(service, listed["id"])] == [1, 2, 3]

@@ -262,7 +262,7 @@ def test_a_generator_that_nobody_stepped_to_its_end_is_finished_at_the_programs_
     # Who has registered a finalizer before us is called after us.
     program = f"import tempfile\nkept = tempfile.TemporaryDirectory()\nimport spanreel.auto\n{LEFT}"
     variables = {**os.environ, "SPANREEL_FILE": str(file), "SPANREEL_LOG": "off"}
-    subprocess.run([sys.executable, "-c", program], env=variables, check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", program], env=variables, check=True, timeout=600)
     (session, *others) = convert_files([str(file)]).sessions
     runs = [run for one in (session, *others) for run in one.runs]
     assert sorted((run.agent.name or "", run.status, run.result) for run in runs if run.agent.name) == [

@@ -215,7 +215,7 @@ def test_a_thread_that_outlives_its_replay_does_not_go_live(players: list[Any]) 
         over = threading.Event()
 
         def late() -> None:
-            over.wait(10)
+            over.wait(60)
             found.append(current_player())
 
         thread = threading.Thread(target=late)

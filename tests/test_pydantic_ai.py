@@ -570,7 +570,7 @@ def test_names_imported_and_agents_made_before_us_are_recorded_too(
             capture_output=True,
             text=True,
             check=True,
-            timeout=60,
+            timeout=600,
         )
     assert done.stdout.splitlines()[-1] == "Sunny."
     (session,) = convert_files([str(tmp_path / "traces.jsonl")]).sessions

@@ -46,7 +46,7 @@ def kept(store: Path) -> Counter[bytes]:
 def send_until_killed(process: Process, numbers: itertools.count[int], told: list[tuple[bytes, list[bytes]]]) -> None:
     """Send requests by both doors, and note those that were answered well."""
     by_http = random.random() < 0.5
-    with httpx.Client() as client, grpc.insecure_channel(f"127.0.0.1:{process.port}") as channel:
+    with httpx.Client(timeout=60) as client, grpc.insecure_channel(f"127.0.0.1:{process.port}") as channel:
         export = channel.unary_unary(f"/{SERVICES['traces']}/Export")
         while True:
             spans = [span(next(numbers), random.randbytes(15) + b"\1") for _ in range(random.randint(1, 40))]
@@ -54,16 +54,16 @@ def send_until_killed(process: Process, numbers: itertools.count[int], told: lis
             try:
                 if by_http:
                     url = f"{process.url}/v1/traces"
-                    client.post(url, content=sent, headers={"content-type": PROTOBUF}).raise_for_status()
+                    client.post(url, content=sent, headers={"content-type": PROTOBUF}, timeout=60).raise_for_status()
                 else:
-                    export(sent, timeout=10)
+                    export(sent, timeout=60)
             except (httpx.TransportError, grpc.RpcError):
                 return
             told.append((sent, [one.span_id for one in spans]))
 
 
 def wait_for(told: list[tuple[bytes, list[bytes]]], number: int) -> None:
-    until = time.monotonic() + 30
+    until = time.monotonic() + 120
     while len(told) < number:
         assert time.monotonic() < until
         time.sleep(0.005)
@@ -93,7 +93,9 @@ def test_each_span_that_was_acknowledged_is_there_once_after_a_kill(tmp_path: Pa
         assert set(found.values()) == {1}
     with receiver_process(store) as process:  # what senders repeat, since they cannot know, is kept once
         for sent, _ in told:
-            httpx.post(f"{process.url}/v1/traces", content=sent, headers={"content-type": PROTOBUF}).raise_for_status()
+            httpx.post(
+                f"{process.url}/v1/traces", content=sent, headers={"content-type": PROTOBUF}, timeout=60
+            ).raise_for_status()
     assert set(kept(store).values()) == {1}
 
 
@@ -162,7 +164,9 @@ def test_a_bomb_costs_no_more_memory_than_the_limit(bomb: str, tmp_path: Path) -
     with receiver_process(tmp_path / "spans.db") as process:
         headers = {"content-type": PROTOBUF}
         for _ in range(3):
-            httpx.post(f"{process.url}/v1/traces", content=request(span(1)), headers=headers).raise_for_status()
+            httpx.post(
+                f"{process.url}/v1/traces", content=request(span(1)), headers=headers, timeout=60
+            ).raise_for_status()
         before = process.memory()
         headers["content-encoding"] = encoding
         for _ in range(3):

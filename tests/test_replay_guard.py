@@ -436,7 +436,7 @@ def test_a_thread_that_outlives_its_replay_reaches_nothing(server: int) -> None:
     over, said = threading.Event(), []
 
     def late() -> None:
-        over.wait(10)
+        over.wait(60)
         try:
             socket.create_connection(("127.0.0.1", server)).close()
             said.append("connected")

@@ -239,7 +239,7 @@ def test_a_bare_thread_among_several_replays_is_stopped() -> None:
 
     with replay(adding(), check=False), replay(adding(3), check=False):
         _thread.start_new_thread(lost, ())  # which nothing gives a context
-        stop = ended.get(timeout=10)
+        stop = ended.get(timeout=60)
     assert "this thread belongs to none of them" in str(stop)
     assert RAN == []
 

@@ -80,7 +80,7 @@ def test_044_a_request_without_a_recording_fails_names_the_difference_and_reache
     def spanreel(*words: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "spanreel", *words]
         return subprocess.run(
-            command, cwd=tmp_path, env=variables, capture_output=True, text=True, check=False, timeout=60
+            command, cwd=tmp_path, env=variables, capture_output=True, text=True, check=False, timeout=600
         )
 
     assert spanreel("convert", str(traces), "--out", "session.json").returncode == 0

@@ -81,7 +81,7 @@ def send(service: Service, *spans: Span) -> None:
         f"{service.endpoint}/v1/traces",
         json=request(*spans, scope=GENAI),
         headers={"authorization": f"Bearer {TOKEN}"},
-        timeout=60,
+        timeout=600,
         trust_env=False,
     )
     assert sent.status_code == 200, sent.text
@@ -337,7 +337,7 @@ def refused(*flags: str, **environment: str) -> tuple[int, str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=600,
     )
     return done.returncode, done.stderr
 
@@ -450,7 +450,7 @@ def test_a_file_is_served_by_one_and_again_when_that_was_killed(small: Service, 
 
 def test_its_help_names_each_setting_with_its_default_and_its_variable() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "spanreel", "serve", "--help"], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-m", "spanreel", "serve", "--help"], capture_output=True, text=True, check=True, timeout=600
     )
     for words in ("--quiet-seconds", "SPANREEL_SERVE_QUIET_SECONDS", "127.0.0.1:4318", "SPANREEL_STORE", "--tokens"):
         assert words in done.stdout

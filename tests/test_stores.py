@@ -1065,7 +1065,7 @@ print(acknowledged, len(kept))
 
 def test_a_full_disk_is_told_and_what_was_acknowledged_stays(tmp_path: Path) -> None:
     words = [sys.executable, "-c", FILLING, f"sqlite:///{tmp_path}/store.db"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=600, check=False)
     told, counts = done.stdout.splitlines() or [done.stderr] * 2
     assert str(tmp_path / "store.db") in told
     acknowledged, found = map(int, counts.split())

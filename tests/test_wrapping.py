@@ -242,5 +242,5 @@ def test_what_the_program_does_at_its_own_end_is_recorded(tmp_path: Path) -> Non
     """
     file = tmp_path / "traces.jsonl"
     environment = {**os.environ, "SPANREEL_FILE": str(file), "OTEL_TRACES_EXPORTER": "none"}
-    subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True, env=environment, timeout=60)
+    subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True, env=environment, timeout=600)
     assert "execute_tool tidy" in file.read_text()

@@ -312,7 +312,7 @@ def test_it_does_not_matter_whether_we_are_imported_before_or_after(trial: Trial
         trial.file.unlink(missing_ok=True)
         environment = {**os.environ, "SPANREEL_FILE": str(trial.file), "PYTHONPATH": str(ROOT / "tests")}
         command = [sys.executable, str(Path(__file__).with_name("child.py")), trial.scenario.name, order]
-        subprocess.run(command, env=environment, check=True, timeout=120)
+        subprocess.run(command, env=environment, check=True, timeout=600)
         (session,) = trial.sessions()
         (run,) = session.runs
         assert [turn.index for turn in run.turns] == [0, 1]
