@@ -9,13 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 os.environ["SPANREEL_STRICT"] = "1"  # faults of ours, which users see as a log line, are raised under test
 os.environ["SPANREEL_REDACTION_KEY"] = "of the tests alone " * 2  # none is made in the home of who runs them
 
 # A slow machine is no failure, and CI must say the same about the same commit twice.
-settings.register_profile("spanreel", deadline=None, derandomize=bool(os.environ.get("CI")), print_blob=True)
+settings.register_profile(
+    "spanreel",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=bool(os.environ.get("CI")),
+    print_blob=True,
+)
 settings.register_profile("check", settings.get_profile("spanreel"), max_examples=10)  # of `make check`
 settings.load_profile("spanreel")
 
