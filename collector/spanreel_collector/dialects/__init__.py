@@ -186,4 +186,4 @@ def _speaking(span: RawSpan) -> tuple[Dialect, ...]:
         return (spanreel,)
     if any(dialect in OF_THE_CONVENTIONS for dialect in found):
         return tuple(dialect for dialect in found if dialect is not genai)
-    return found
+    return found or ((genai,) if genai.means(span) else ())

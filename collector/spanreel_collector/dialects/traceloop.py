@@ -10,12 +10,12 @@ from dataclasses import replace
 from typing import Any
 
 from spanreel import conventions as names
-from spanreel.model import Agent, ErrorCategory, Fidelity, Json, Message, ToolKind
+from spanreel.model import Agent, ErrorCategory, Fidelity, Json, ToolKind
 from spanreel.records import ModelRecord, Record, RunRecord, ToolRecord
 from spanreel_collector.dialects import genai_spans, values
-from spanreel_collector.dialects.content import bedrock, ends, messages, text_blocks, tools, wrapped
+from spanreel_collector.dialects.content import ends, indexed_messages, text_blocks, tools, wrapped
 from spanreel_collector.dialects.content.decoding import decode, decode_json
-from spanreel_collector.dialects.content.indexed import Tree, listed, numbered
+from spanreel_collector.dialects.content.indexed import Tree, numbered
 from spanreel_collector.span import Attributes, RawSpan
 
 NAME = "traceloop"
@@ -106,7 +106,8 @@ def _todays(span: RawSpan) -> Attributes:
     system = values.text(attributes, "gen_ai.system")
     if system:
         found[names.PROVIDER] = system.lower()
-    prompts, completions = _messages(attributes, _PROMPTS, "user"), _messages(attributes, _COMPLETIONS, "assistant")
+    prompts = indexed_messages.read(attributes, _PROMPTS, "user")
+    completions = indexed_messages.read(attributes, _COMPLETIONS, "assistant")
     functions = [_function(item) for item in numbered(attributes, _FUNCTIONS).values()]
     lists = {names.INPUT_MESSAGES: prompts, names.OUTPUT_MESSAGES: completions, names.TOOL_DEFINITIONS: functions}
     found.update({name: items for name, items in lists.items() if items})
@@ -124,35 +125,6 @@ def _out_of_texts(span: RawSpan, record: ModelRecord) -> ModelRecord:
         request = replace(request, messages=text_blocks.read_lone(request.messages))
         answer = answer and replace(answer, messages=text_blocks.read_lone(answer.messages))
     return replace(record, request=request, answer=answer)
-
-
-def _messages(attributes: Attributes, prefix: str, role: str) -> list[Message]:
-    found: list[Message] = []
-    for item in numbered(attributes, prefix).values():
-        blocks, _ = decode(item.get("content"))
-        if (
-            isinstance(blocks, list)
-            and blocks
-            and bedrock.is_blocks(blocks)
-            and not any("type" in one for one in blocks)
-        ):
-            found += bedrock.read_messages(str(item.get("role") or role), blocks)
-        elif (message := messages.read_message(_plain(item, role))) is not None:
-            found.append(message)
-    return found
-
-
-def _plain(item: Tree, role: str) -> Tree:
-    """An indexed message as OpenAI writes it; content may be JSON of blocks."""
-    content = item.get("content", item.get("user"))
-    blocks, _ = decode(content)
-    is_blocks = isinstance(blocks, list) and blocks and all(isinstance(one, dict) and "type" in one for one in blocks)
-    plain = {"role": role, **item, "content": blocks if is_blocks else content}
-    plain["tool_calls"] = [
-        {"id": call.get("id"), "function": {"name": call.get("name"), "arguments": call.get("arguments")}}
-        for call in listed(item.get("tool_calls"))
-    ]
-    return plain
 
 
 def _function(item: Tree) -> dict[str, Json]:

@@ -30,6 +30,7 @@ from spanreel_collector.repair.offers import describe_tools, share_instructions
 from spanreel_collector.repair.retries import fold_retries
 from spanreel_collector.repair.rounds import chain_responses, recover_rounds, share_tools, split_rounds, unfold_tools
 from spanreel_collector.repair.steps import drop_lone_servers, gather_steps, settle_steps
+from spanreel_collector.repair.sums import open_sums
 from spanreel_collector.repair.telling import fill_calls
 from spanreel_collector.span import RawLog, RawSpan
 from spanreel_collector.trace import Forest, Placed, Trace, moved
@@ -199,6 +200,7 @@ REPAIRS: tuple[Callable[[Trace], Trace], ...] = (
     order,
     cut_circles,
     fill_calls,
+    open_sums,
     gather_steps,
     settle_steps,
     drop_lone_servers,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -36,6 +38,10 @@ _BLOCKS = (
     "input_audio",
 )
 """Types that providers' and SDKs' own blocks have; of no other form is a part with one of these."""
+_NO_WORDS = re.compile(
+    r"\s*(?:[{\[]|[A-Za-z_]\w*\(.*\)\s*$|-?\d+(?:\.\d+)?\s*$|(?:null|true|false|None)\s*$)", re.DOTALL
+)
+"""What no text begins with or is: JSON, a value that was shown as Python shows it."""
 _BESIDE_CONTENT = ("refusal", "reasoning_content", "function_call")
 _FOREIGN = ("type", "data", "kwargs", "lc")
 """By these a message without a role may be known, which is a framework's or the Responses API's."""
@@ -63,11 +69,11 @@ def messages(value: Json, speaker: str = "user") -> tuple[tuple[Message, ...], F
 
 
 def _plain_text(value: Json) -> str | None:
-    """The text that stands where messages should: none where it is JSON of something else, or what a loss left."""
+    """The text that stands where messages should: no JSON of something else, no repr, not what a loss left."""
     found = decode(value)[0] if isinstance(value, str) else None
-    if not isinstance(found, str) or found.lstrip().startswith(("{", "[")) or loss_markers.find_loss(found):
+    if not isinstance(found, str) or not found.strip() or _NO_WORDS.match(found) or loss_markers.find_loss(found):
         return None
-    return found if found.strip() else None
+    return found
 
 
 def _one_by_one(text: str) -> tuple[Message, ...] | None:
@@ -198,11 +204,15 @@ def _part(part: dict[str, Any]) -> dict[str, Json]:
         return parts_of([part])[0]
     if part.get("type") == "file" and not {"file_id", "content"} & set(part):
         return ai_sdk.parts([part])[0]
-    if "type" not in part and "content" not in part and (found := gemini.read_message({"parts": [part]})["parts"]):
-        return dict(found[0])
+    if "type" not in part and "content" not in part:
+        found = gemini.read_message({"parts": [part]})["parts"]
+        if found and found[0]["type"] != media.OTHER:
+            return dict(found[0])
     if part.get("type") == "uri" and isinstance(part.get("uri"), str) and part["uri"].startswith("data:"):
         return media.read_url(part["uri"], str(part.get("modality") or "image"))  # as Logfire puts content there
     read = dict(part)
+    if read.get("type") == "blob":
+        _settle_blob(read)
     if not isinstance(read.get("type"), str):
         read["type"] = "text" if isinstance(read.get("content"), str) else "unknown"
     if read["type"] in ("text", "reasoning") and "content" not in read and isinstance(read.get("text"), str):
@@ -229,3 +239,16 @@ def _part(part: dict[str, Any]) -> dict[str, Json]:
         if part.get("signature") is not None:
             read["provider_fields"] = {"signature": part["signature"]}
     return read
+
+
+def _settle_blob(read: dict[str, Json]) -> None:
+    """Put binary content under its name, which google-genai's users call ``data``, as base64; and say what it is of."""
+    if "content" not in read and "data" in read:
+        read["content"] = read.pop("data")
+    content = read.get("content")
+    if isinstance(content, bytes):
+        read["content"] = base64.b64encode(content).decode("ascii")
+    kind = read.get("mime_type")
+    if not read.get("modality") and isinstance(kind, str):
+        found = kind.partition("/")[0]
+        read["modality"] = found if found in ("image", "audio", "video") else "document"

@@ -1,4 +1,4 @@
-"""Token counts under the conventions' names, of today and of before, and under those that libraries made up for details."""
+"""Token counts under the conventions' names, of today and of before, and under those that libraries made up."""
 
 from __future__ import annotations
 

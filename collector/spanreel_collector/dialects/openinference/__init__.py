@@ -22,7 +22,7 @@ from spanreel.model import (
 from spanreel.records import ModelRecord, Record
 from spanreel_collector import json_text
 from spanreel_collector.dialects import genai_spans, values
-from spanreel_collector.dialects.content import ai_sdk, blocks, reprs, wrapped
+from spanreel_collector.dialects.content import ai_sdk, blocks, losses, reprs, wrapped
 from spanreel_collector.dialects.content import messages as content
 from spanreel_collector.dialects.content.bodies import settings
 from spanreel_collector.dialects.content.indexed import nested
@@ -145,7 +145,8 @@ def _is_call(record: ModelRecord, attributes: Attributes) -> bool:
     # To the processors, a span that only groups others (the AI SDK's step) may be of this kind as well.
     operation = attributes.get(names.OPERATION)
     failed = record.error is not None and (operation is None or operation in genai_spans.MODEL_CALLS)
-    return answered or failed or any(key.startswith(f"{_INPUT}.") for key in attributes)
+    asked = any(key.startswith(f"{_INPUT}.") for key in attributes) or messages.plain(attributes, "input.value", "user")
+    return answered or failed or bool(asked)
 
 
 def _read_request(span: RawSpan, sent: Request | None, cut_at: int | None) -> tuple[Request, dict[str, Fidelity]]:
@@ -170,6 +171,8 @@ def _read_request(span: RawSpan, sent: Request | None, cut_at: int | None) -> tu
         return replace(sent, tools=sent.tools or tools), {**fidelity, "tools": Fidelity.WHOLE}
     if content.weight(shown) > content.weight(indexed):
         indexed, fidelity["input"] = shown, Fidelity.WHOLE
+    if not indexed and (said := messages.plain(attributes, "input.value", "user")):
+        indexed, fidelity["input"] = said, losses.state(attributes["input.value"])
     return Request(operation=Operation.CHAT, model=None, messages=indexed, tools=tools), fidelity
 
 
@@ -186,6 +189,8 @@ def _read_answer(span: RawSpan, cut_at: int | None) -> tuple[Answer | None, Fide
         best = found or kept.messages
     elif best is not found:
         state = Fidelity.REDACTED if messages.REDACTED in json_text.canonical(best) else Fidelity.WHOLE
+    if not best and (said := messages.plain(attributes, "output.value", "assistant")):
+        best, state = said, losses.state(attributes["output.value"])
     reason = next(iter(kept.finish_reasons), None) or values.text(attributes, "llm.finish_reason")
     answer = replace(kept, messages=_with_reason(best, reason), usage=read_usage(attributes, kept.usage))
     return (None if answer == Answer() else answer), state

@@ -62,6 +62,14 @@ def lost(attributes: Attributes, key: str) -> Fidelity:
     return Fidelity.REDACTED if attributes.get(key) == REDACTED else Fidelity.ABSENT
 
 
+def plain(attributes: Attributes, key: str, role: str) -> tuple[Message, ...]:
+    """The message of a value that is a text and nothing else, as spans that were written by hand have it."""
+    told = values.text(attributes, key)
+    found = None if told is None or told == REDACTED else values.decode(told)[0]
+    is_text = isinstance(found, str) and found.strip() and not found.lstrip().startswith(("{", "["))
+    return ({"role": role, "parts": [{"type": "text", "content": found}]},) if is_text else ()
+
+
 def _message(message: Tree) -> Message:
     role = message.get("role")
     role = role if isinstance(role, str) else "assistant" if "tool_calls" in message else "user"
@@ -96,7 +104,7 @@ def _parts(message: Tree) -> list[dict[str, Json]]:
         # What has both repeats its text.
         lines = listed(content, leaves=True) if isinstance(content, dict | list) else [content]
         parts = [{"type": "text", "content": line} for line in lines if isinstance(line, str) and line] + parts
-    calls = [_call(item["tool_call"]) for item in listed(message.get("tool_calls")) if is_tree(item.get("tool_call"))]
+    calls = [_call(call) for call in _asked(message.get("tool_calls"))]
     if isinstance(message.get("function_call_name"), str):
         arguments = values.arguments(message.get("function_call_arguments_json"))
         calls.append({"type": "tool_call", "id": None, "name": message["function_call_name"], "arguments": arguments})
@@ -104,6 +112,13 @@ def _parts(message: Tree) -> list[dict[str, Json]]:
         if call.get("name") and not any(_same_call(call, part) for part in parts):
             parts.append(call)
     return parts
+
+
+def _asked(told: Json) -> list[Tree]:
+    """The calls of a message's; by hand they are written without the name around each, and a lone one without index."""
+    items = [told] if is_tree(told) and is_tree(told.get("function")) else listed(told)
+    found = (item["tool_call"] if is_tree(item.get("tool_call")) else item for item in items)
+    return [call for call in found if is_tree(call.get("function"))]
 
 
 def _same_call(one: dict[str, Json], other: dict[str, Json]) -> bool:
