@@ -35,10 +35,10 @@ from spanreel import export, wire
 from spanreel.export import Pipeline, describe
 from spanreel.model import Operation, Request
 from spanreel.otlp_file import FileExporter, export_request
+from spanreel.own_tracer import OwnTracer
 from spanreel.records import ModelRecord, ToolRecord
 from spanreel.redaction import DEFAULT, header
 from spanreel.settings import Capture, Flush, Settings, read_settings
-from spanreel.own_tracer import OwnTracer
 from spanreel.spans import OwnSpan
 
 DEFAULTS = Settings()

@@ -17,7 +17,7 @@ from opentelemetry.context import _SUPPRESS_INSTRUMENTATION_KEY, Context
 
 from spanreel import boundary as boundaries
 from spanreel import contexts
-from spanreel.bodies import AsyncBody, AsyncReader, FileBody, SyncBody, Tap
+from spanreel.bodies import AsyncBody, SyncBody, Tap
 from spanreel.boundary import model_calls
 from spanreel.capture import ExchangeCapture, http_error
 from spanreel.contexts import Attached
@@ -29,6 +29,7 @@ from spanreel.playing import current_player
 from spanreel.point import BrokenOff
 from spanreel.protocols import is_exchange
 from spanreel.quiet import quietly
+from spanreel.readers import AsyncReader, FileBody
 from spanreel.scope import BUSY_KEY
 from spanreel.start_attributes import other_instrumentation
 

@@ -7,8 +7,7 @@ it is.
 from __future__ import annotations
 
 import functools
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -16,6 +15,7 @@ from spanreel import json_text
 from spanreel.concealing import GONE, Examine, conceal
 from spanreel.detectors import MASK, find_all, places_in
 from spanreel.digest import class_of
+from spanreel.json_strings import repeats_a_key, strings_at
 from spanreel.memory import note_passed
 from spanreel.places import here, step, unreached
 from spanreel.policy import Policy
@@ -207,7 +207,7 @@ def _string(text: str, walk: Walk, places: Places, name: str) -> Any:
         decoded = json_text.decode(text)
     except ValueError:
         return _prose(text, walk, places, name)
-    if not thorough and all(_is_harmless(one, walk) for one in _strings_at(text, around)):
+    if not thorough and all(_is_harmless(one, walk) for one in strings_at(text, around)):
         return text
     redacted = examine(decoded, walk, places, name)
     if redacted is GONE:
@@ -215,22 +215,7 @@ def _string(text: str, walk: Walk, places: Places, name: str) -> Any:
     if redacted is not decoded:
         return json_text.encode(redacted)
     # A key that stands twice: decoding shows its last value only, and writing it again drops the others.
-    return json_text.encode(decoded) if _repeats_a_key(text) else text
-
-
-def _repeats_a_key(text: str) -> bool:
-    """Whether an object in a JSON text has a key twice."""
-    repeated = False
-
-    def look(pairs: list[tuple[str, Any]]) -> None:
-        nonlocal repeated
-        repeated = repeated or len({key for key, _ in pairs}) < len(pairs)
-
-    try:
-        json.loads(text, object_pairs_hook=look)
-    except (ValueError, RecursionError):
-        return True
-    return repeated
+    return json_text.encode(decoded) if repeats_a_key(text) else text
 
 
 def _prose(text: str, walk: Walk, places: Places, name: str) -> Any:
@@ -251,32 +236,6 @@ def _leaves(text: str, walk: Walk) -> bool:
 def _is_harmless_word(text: str, policy: Policy) -> bool:
     """Of keys, which are few and come again and again."""
     return _leaves(text, Walk(policy))
-
-
-def _strings_at(text: str, places: Sequence[int]) -> Iterator[str]:
-    """The strings, decoded, that stand in a JSON text around these places."""
-    end = 0
-    for place in places:
-        if place < end:
-            continue
-        start = text.rfind('"', 0, place)
-        while _is_escaped(text, start):
-            start = text.rfind('"', 0, start)
-        end = text.find('"', place)
-        while end >= 0 and _is_escaped(text, end):
-            end = text.find('"', end + 1)
-        end = end if end >= 0 else len(text)  # numbers behind the last string, or where there is none
-        # Before the first string stand numbers only; what opens the text would make it a text like this one.
-        inside = text[start + 1 : end] if start >= 0 else text[:end].lstrip("[{ \t\r\n")
-        yield str(json_text.decode(f'"{inside}"')) if "\\" in inside else inside
-
-
-def _is_escaped(text: str, quote: int) -> bool:
-    """Whether the quote belongs to the string that it stands in."""
-    before = quote
-    while text[before - 1 : before] == "\\":
-        before -= 1
-    return (quote - before) % 2 == 1
 
 
 def _mapping(value: Mapping[Any, Any], walk: Walk, places: Places) -> Any:
