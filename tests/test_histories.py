@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from otlp_lines import asks, called, said, told
+from otlp_lines import agent, asks, called, chat, only_run, said, session, told
 from spanreel.model import Answer, Error, ErrorCategory, Fidelity, Operation, Request
 from spanreel.records import ModelRecord, RunRecord, ToolRecord
 from spanreel_collector.repair.histories import chain_deltas
@@ -88,3 +88,46 @@ def test_where_the_beginning_is_not_known_nothing_is_made_up() -> None:
 
 def test_a_call_that_says_all_is_left_alone() -> None:
     assert chained(FIRST, served(), call([said("user", "Hi")], None, continues=False)) == ([said("user", "Hi")], None)
+
+
+BEER = called("order", {"dish": "beer"}, "call_2")
+MERGED = called("orderorder", '{"dish": "soup"}{"dish": "beer"}', "call_1call_2")
+EMPTY = [{"type": "reasoning", "content": ""}, called("order", {}, "call_1")]
+
+
+@pytest.mark.parametrize(
+    ("streamed", "repeated"),
+    [
+        pytest.param([MERGED], [ORDER, BEER], id="calls run together"),
+        pytest.param([{"type": "text", "content": "Hm."}, MERGED], [{"type": "text", "content": "Hm."}, ORDER, BEER]),
+        pytest.param(EMPTY, [{"type": "reasoning", "content": "Soup, then."}, ORDER], id="deltas left out"),
+    ],
+)
+@pytest.mark.parametrize("traces", [1, 2])
+def test_a_stream_that_was_put_together_wrongly_is_told_by_the_next_request(
+    streamed: list[dict[str, Any]], repeated: list[dict[str, Any]], traces: int
+) -> None:
+    """As the instrumentations of JavaScript do; of calls by themselves each is a trace of its own."""
+    asked = [said("user", "Soup and beer!")]
+    later = [*asked, asks(*repeated), told("call_1", "served")]
+    above = 1 if traces == 1 else None
+    spans = [
+        *([agent(1, "waiter")] if traces == 1 else []),
+        chat(2, asked, asks(*streamed), above, **({"trace": "2" * 32} if traces == 2 else {})),
+        chat(3, later, said("assistant", "Enjoy."), above),
+    ]
+    one = session(*spans, scope="waiters")
+    first = next(only_run(one).model_calls())
+    assert one.messages[first.output[0]].parts == repeated
+    assert first.fidelity["output"] is Fidelity.RECONSTRUCTED
+
+
+def test_arguments_that_are_none_stay_so_where_the_next_request_says_the_same() -> None:
+    answer = asks({"type": "text", "content": "Hm."}, called("order", {}, "call_1"))
+    asked = [said("user", "Soup!")]
+    later = [*asked, answer, told("call_1", "served")]
+    one = session(
+        agent(1, "waiter"), chat(2, asked, answer, 1), chat(3, later, said("assistant", "Enjoy."), 1), scope="waiters"
+    )
+    first = next(only_run(one).model_calls())
+    assert (one.messages[first.output[0]].parts, first.fidelity) == (answer["parts"], {})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from spanreel.model import Answer, Fidelity, Message, Status
@@ -13,14 +14,19 @@ from spanreel_collector.sessions.requests import calls_before, told_of
 
 
 def may_be_partial(record: ModelRecord) -> bool:
-    """Whether more may have been answered than is told: nothing is, words alone, calls alone, or calls without ids."""
+    """Whether more may have been answered than is told: nothing is, words alone, calls alone, or calls in part."""
     if record.call_id is not None or record.status is not Status.OK or not record.request.messages:
         return False
     messages = record.answer.messages if record.answer else ()
     parts = [part for message in messages for part in message.get("parts", ())]
     calls = [part for part in parts if part.get("type") == "tool_call"]
     alone = len(calls) in (0, len(parts))
-    return len(messages) < 2 and (alone or any(part.get("id") is None for part in calls))
+    return len(messages) < 2 and (alone or any(map(_is_call_in_part, calls)))
+
+
+def _is_call_in_part(call: Mapping[str, Any]) -> bool:
+    """Whether a call has no id, or arguments that are none or no JSON: streams are put together wrongly by some."""
+    return call.get("id") is None or not call.get("arguments") or isinstance(call["arguments"], str)
 
 
 def asks_for_tools(record: ModelRecord) -> bool:
@@ -37,17 +43,41 @@ def completed(record: ModelRecord, later: ModelRecord) -> ModelRecord:
         return record
     told, whole = said.get("parts", []), repeated.get("parts", [])
     same = [part for part in whole if any(_is_one(part, one) for one in told)]
+    if _are_run_together(told, whole):
+        same = told
     if whole == told or len(same) != len(told) or not all(map(_is_one, same, told)):
         return record
     answer = replace(record.answer or Answer(), messages=({"role": "assistant", **said, "parts": whole},))
-    more = {"output": Fidelity.RECONSTRUCTED} if len(whole) > len(told) else {}  # else it is but ids
+    only_ids = [{**part, "id": None} for part in whole] == [{**part, "id": None} for part in told]
+    more = {} if only_ids else {"output": Fidelity.RECONSTRUCTED}
     return replace(record, answer=answer, fidelity={**record.fidelity, **more})
 
 
 def _is_one(part: dict[str, Any], told: dict[str, Any]) -> bool:
-    """Whether a request's part repeats one that an answer tells, which may have no id of its call."""
-    named = part if told.get("id") is not None or told.get("type") != "tool_call" else {**part, "id": None}
-    return named == told
+    """Whether a request's part repeats one that an answer tells, which may lack its call's id, arguments, or words."""
+    if told.get("type") == "reasoning" and not told.get("content"):
+        return part.get("type") == "reasoning"
+    if told.get("type") != "tool_call":
+        return part == told
+    if told.get("id") is None:
+        return {**part, "id": None} == told
+    return part == told or (not told.get("arguments") and _CALLED(part) == _CALLED(told))
+
+
+_CALLED = itemgetter("type", "id", "name")
+
+
+def _are_run_together(told: Sequence[Mapping[str, Any]], whole: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether an answer tells of one call what a request repeats of several, their ids and names run together."""
+    calls = [part for part in whole if part.get("type") == "tool_call"]
+    merged = [part for part in told if part.get("type") == "tool_call"]
+    if len(merged) != 1 or len(calls) < 2:
+        return False
+    spelled = ("".join(str(call.get(key)) for call in calls) for key in ("id", "name"))
+    words = [part for part in told if part is not merged[0]]
+    return tuple(spelled) == (merged[0].get("id"), merged[0].get("name")) and words == [
+        part for part in whole if part.get("type") != "tool_call"
+    ]
 
 
 def begins_anew(earlier: Record | None, later: Record | None) -> bool:

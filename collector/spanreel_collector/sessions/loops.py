@@ -149,6 +149,8 @@ def _tails(placed: Placed) -> list[bytes]:
             asked = prefixes(gists(record.request.messages))[-1]
             named = calls_in(answer, "tool_call")
             keys += [asked + calls for calls in (named or _UNTOLD, _ASKED)]
+            if any(isinstance(call.get("arguments"), str) for message in answer for call in message["parts"]):
+                keys.append(asked + _UNTOLD)  # several calls run together, it may be
     return keys
 
 
