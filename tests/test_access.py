@@ -28,6 +28,7 @@ from spanreel_collector.access import (
     read_access,
     read_tokens,
 )
+from spanreel_collector.rates import TooOften
 from spanreel_collector.receiver.grpc import start_grpc
 
 WRITES, READS = "writes-" + "w" * 20, "reads-" + "r" * 20
@@ -108,7 +109,7 @@ def test_a_short_token_is_refused_without_being_said() -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("[[token]]\nname=", "is not TOML"),
+        ("[[token]]\nname=", "is not TOML (at end of document)"),
         ("", "token: Field required"),
         ('[[token]]\nname = "a"\nscopes = ["ingest"]\nsha256 = "the-token-itself"\n', "token.0.sha256"),
         ('[[token]]\nname = "a"\nscopes = ["write"]\nsha256 = "' + "0" * 64 + '"\n', "token.0.scopes.0"),
@@ -123,6 +124,38 @@ def test_a_token_file_that_is_wrong_is_told_by_its_place_alone(content: str, sai
         read_tokens(path)
     assert said in str(error.value)
     assert "the-token-itself" not in str(error.value)
+
+
+def test_a_digest_that_is_none_is_told_with_how_to_make_one_and_nothing_that_follows_from_it(tmp_path: Path) -> None:
+    path = tmp_path / "tokens.toml"
+    path.write_text('[[token]]\nname = "a"\nscopes = ["ingest"]\nsha256 = "the-token-itself"\n', encoding="utf-8")
+    with pytest.raises(SettingsError, match=r"token\.0\.sha256: expected .* sha256sum; a token is written as") as error:
+        read_tokens(path)
+    assert "item" not in str(error.value)
+
+
+def test_no_token_is_two_that_may_not_do_the_same(file: Path, tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="'people' and 'SPANREEL_INGEST_TOKEN' are the same token") as error:
+        read_access(str(file), {"SPANREEL_INGEST_TOKEN": READS})
+    assert READS not in str(error.value)
+    with pytest.raises(SettingsError, match="'SPANREEL_TOKEN' and 'SPANREEL_READ_TOKEN'"):
+        read_access("", {"SPANREEL_TOKEN": WRITES, "SPANREEL_READ_TOKEN": WRITES})
+    # One that is written twice does no harm: while it is moved from a file to the environment.
+    again = tmp_path / "again.toml"
+    again.write_text(file.read_text(encoding="utf-8") * 2, encoding="utf-8")
+    assert len(read_tokens(again)) == 4
+    read_access(str(again), {})
+
+
+def test_two_tenants_that_name_their_tokens_alike_are_counted_apart(tmp_path: Path) -> None:
+    path = tmp_path / "tokens.toml"
+    said = '[[token]]\nname = "agents"\ntenant = "{0}"\nscopes = ["ingest"]\nsha256 = "{1}"\n'
+    path.write_text(said.format("a", digest(WRITES)) + said.format("b", digest(READS)), encoding="utf-8")
+    access = read_access(str(path), {}, rate=0.001)
+    admit(access, bearer(WRITES), Scope.INGEST)
+    admit(access, bearer(READS), Scope.INGEST)
+    with pytest.raises(TooOften):
+        admit(access, bearer(READS), Scope.INGEST)
 
 
 def test_a_token_file_that_is_not_there_is_told(tmp_path: Path) -> None:

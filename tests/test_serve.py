@@ -354,13 +354,26 @@ def test_it_does_not_start_where_others_would_reach_it_without_a_token(tmp_path:
 def test_it_says_what_is_wrong_and_what_to_do_where_it_cannot_start(tmp_path: Path, small: Service) -> None:
     store = f"sqlite:///{tmp_path / 'other.db'}"
     free = f"127.0.0.1:{free_ports(1)[0]}"
+    tls, *_ = make_tls(tmp_path)
+    text = tmp_path / "text.pem"
+    text.write_text("no certificate", encoding="utf-8")
     cases = (
         (("--store", store, "--http", f"127.0.0.1:{small.http}", "--grpc", free), "choose another with --http"),
         (("--store", store, "--http", free, "--grpc", f"127.0.0.1:{small.grpc}"), "cannot listen"),
         (("--store", "mysql://x"), "sqlite:///PATH"),
         (("--store", f"sqlite:///{tmp_path / 'none' / 'x.db'}"), "no folder"),
         (("--store", store, "--http", free, "--tls-key", "key.pem"), "needs both"),
-        (("--store", store, "--http", free, "--tls-key", "none", "--tls-certificate", "none"), "cannot be used"),
+        (
+            ("--store", store, "--http", free, "--tls-key", "none", "--tls-certificate", "none"),
+            "cannot be read: No such",
+        ),
+        (("--store", store, "--tls-certificate", str(text), "--tls-key", tls.key), "has not certificates, as PEM"),
+        (("--store", store, "--tls-certificate", tls.certificate, "--tls-key", str(text)), "--tls-key: "),
+        (
+            ("--store", store, "--tls-certificate", tls.certificate, "--tls-key", "none.key"),
+            "--tls-key: 'none.key' cannot",
+        ),
+        (("--store", "sqlite:///:memory:"), "has a file"),
         (("--quiet-seconds", "soon"), "--quiet-seconds='soon'"),
         (("--http", "4318"), "HOST:PORT"),
         (("--tokens", str(tmp_path / "none.toml")), "cannot be read"),
@@ -371,6 +384,8 @@ def test_it_says_what_is_wrong_and_what_to_do_where_it_cannot_start(tmp_path: Pa
     code, said_of_it = refused(SPANREEL_SERVE_QUIET_SECONDS="x")
     assert code == 64
     assert "SPANREEL_SERVE_QUIET_SECONDS='x'" in said_of_it
+    code, said_of_it = refused(SPANREEL_SERVE_POLICI="default")
+    assert (code, "did you mean SPANREEL_SERVE_POLICY?" in said_of_it) == (64, True)
 
 
 def test_with_tls_every_door_is_open_to_callers_with_a_certificate_and_a_token_alone(

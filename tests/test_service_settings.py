@@ -57,6 +57,9 @@ def test_values_are_read_as_people_write_them(name: str, said: str, read: Any) -
         ("http", "127.0.0.1:99999"),
         ("log_format", "xml"),
         ("log_level", "loud"),
+        ("body_bytes", "0"),  # which would refuse everything
+        ("queue_bytes", "0k"),
+        ("derive_patience", "0"),
     ],
 )
 def test_what_cannot_be_read_is_named_with_what_was_expected(name: str, said: str) -> None:

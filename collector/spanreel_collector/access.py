@@ -10,8 +10,11 @@ import hashlib
 import hmac
 import ipaddress
 import os
+import re
+import ssl
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -31,6 +34,8 @@ TOKENS: Final = {
 """Variables that hold a token itself, and what it may do; of the tenant "default"."""
 DEFAULT_TENANT: Final = "default"
 _SHORTEST: Final = 16
+_DIGEST: Final = 'expected the digest of a token, 64 hexadecimal digits: printf %s "$TOKEN" | sha256sum'
+_EXAMPLE: Final = 'a token is written as [[token]] with name = "...", sha256 = "..." and scopes = ["ingest"]'
 
 
 class Scope(StrEnum):
@@ -90,7 +95,7 @@ def admit(access: Access, headers: Mapping[str, str], scope: Scope | None) -> Ca
     """
     caller = _known(access, headers, scope)
     if access.rates is not None and scope is not None:
-        access.rates.take(caller.name)
+        access.rates.take(caller.name, caller.tenant)
     return caller
 
 
@@ -197,6 +202,7 @@ def read_access(
             raise SettingsError(f"{name} has fewer than {_SHORTEST} characters; make one with: openssl rand -hex 32")
         digest = hashlib.sha256(text.encode("utf-8", "surrogateescape")).digest()
         tokens.append(Token(name, digest, DEFAULT_TENANT, frozenset(map(Scope, scopes))))
+    _check_apart(tokens)
     return Access(tuple(tokens), hosts, Rates(rate) if rate else None)
 
 
@@ -212,14 +218,41 @@ def read_tokens(path: str | os.PathLike[str]) -> tuple[Token, ...]:
     except OSError as error:
         raise SettingsError(f"the token file {str(file)!r} cannot be read: {error.strerror or error}") from error
     except ValidationError as error:
-        # Without what was given: it may be a token that was written where its digest belongs.
-        wrong = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()[:5])
-        raise SettingsError(f"the token file {str(file)!r}: {wrong}") from None
-    except ValueError:
-        raise SettingsError(f"the token file {str(file)!r} is not TOML") from None
+        raise SettingsError(f"the token file {str(file)!r}: {_wrong(error)}; {_EXAMPLE}") from None
+    except ValueError as error:
+        # Its place alone: what stands there may be a token.
+        place = re.search(r" \(at .*\)$", str(error))
+        raise SettingsError(f"the token file {str(file)!r} is not TOML{place[0] if place else ''}") from None
     return tuple(
         Token(token.name, bytes.fromhex(token.sha256), token.tenant, frozenset(token.scopes)) for token in said.token
     )
+
+
+def _wrong(error: ValidationError) -> str:
+    """What is wrong, without what was given: it may be a token that was written where its digest belongs."""
+    found = {each["loc"]: each for each in error.errors()}
+    # That a list has too few good items is said by the bad ones.
+    causes = [loc for loc in found if not any(other[: len(loc)] == loc and other != loc for other in found)]
+    return "; ".join(
+        f"{'.'.join(map(str, loc))}: {_DIGEST if loc[-1] == 'sha256' and len(loc) > 1 else found[loc]['msg']}"
+        for loc in causes[:5]
+    )
+
+
+def _check_apart(tokens: Sequence[Token]) -> None:
+    """Return if no token is two, of which one would be taken for the other.
+
+    Raises:
+        SettingsError: one is.
+    """
+    known: dict[bytes, Token] = {}
+    for token in tokens:
+        first = known.setdefault(token.digest, token)
+        if (first.scopes, first.tenant) != (token.scopes, token.tenant):
+            raise SettingsError(
+                f"{first.name!r} and {token.name!r} are the same token, and may not do the same; make another with: "
+                "openssl rand -hex 32"
+            )
 
 
 # -- TLS -------------------------------------------------------------------------------------------------------------
@@ -232,3 +265,38 @@ class Tls:
     certificate: str
     key: str
     client_authority: str | None = None
+
+
+def check_tls(certificate: str, key: str, client_authority: str) -> None:
+    """Return if these files, of which each may be none, let the service speak TLS.
+
+    Raises:
+        SettingsError: one does not; says which.
+    """
+    if bool(certificate) != bool(key):
+        raise SettingsError("TLS needs both --tls-certificate and --tls-key")
+    if client_authority and not certificate:
+        raise SettingsError("--tls-client-authority needs --tls-certificate and --tls-key")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    if client_authority:
+        with _tls_file("--tls-client-authority", client_authority, "certificates"):
+            context.load_verify_locations(client_authority)
+    if certificate:
+        with _tls_file("--tls-certificate", certificate, "certificates"):
+            # OpenSSL tells of a chain and its key in one breath; that the chain can be read is asked by itself.
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(certificate)
+        with _tls_file("--tls-key", key, "the key of the certificate"):
+            context.load_cert_chain(certificate, key, password=_no_password)
+
+
+@contextmanager
+def _tls_file(flag: str, file: str, holds: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:  # ssl.SSLError is one
+        why = f"has not {holds}, as PEM" if isinstance(error, ssl.SSLError) else f"cannot be read: {error.strerror}"
+        raise SettingsError(f"{flag}: {file!r} {why}") from error
+
+
+def _no_password() -> str:
+    raise SettingsError("--tls-key: the key is locked with a password; give one that is not")

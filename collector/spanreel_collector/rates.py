@@ -26,11 +26,11 @@ class Rates:
 
     a_second: float
     clock: Callable[[], float] = time.monotonic
-    _full_at: dict[str, float] = field(default_factory=dict)
+    _full_at: dict[tuple[str, str], float] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def take(self, name: str) -> None:
-        """Count a request of a caller.
+    def take(self, name: str, tenant: str = "") -> None:
+        """Count a request of a caller; callers of two tenants may have the same name.
 
         Raises:
             TooOften: it is one too many.
@@ -38,7 +38,7 @@ class Rates:
         now = self.clock()
         with self._lock:
             # When the bucket will be full again: each request puts it off.
-            full = max(self._full_at.get(name, now), now) + 1 / self.a_second
+            full = max(self._full_at.get((tenant, name), now), now) + 1 / self.a_second
             if (over := full - now - max(_BURST, 1 / self.a_second)) > 0:
                 raise TooOften(name, over)
-            self._full_at[name] = full
+            self._full_at[tenant, name] = full

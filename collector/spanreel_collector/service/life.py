@@ -6,7 +6,6 @@ import asyncio
 import logging
 import signal
 import socket
-import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -18,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from spanreel.errors import SettingsError
 from spanreel.policy_file import find_policy
-from spanreel_collector.access import Access, Tls, check_address
+from spanreel_collector.access import Access, Tls, check_address, check_tls
 from spanreel_collector.api import Serving, create_app, doors
 from spanreel_collector.api.events import Events
 from spanreel_collector.house import Retention, keep_house
@@ -176,7 +175,7 @@ def _listening(settings: ServiceSettings, access: Access) -> Iterator[socket.soc
         raise SettingsError("--http off: the service has no other door for its API; give it HOST:PORT")
     host, port = address
     check_address(access, host)
-    _check_tls(settings)
+    check_tls(settings.tls_certificate, settings.tls_key, settings.tls_client_authority)
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         door = socket.socket(family, kind, protocol)
@@ -191,21 +190,6 @@ def _listening(settings: ServiceSettings, access: Access) -> Iterator[socket.soc
             advice = "is another service, or a Collector, running there? choose another with --http HOST:PORT"
             raise SettingsError(f"cannot listen on {settings.http!r}: {error.strerror or error}; {advice}") from error
         yield door
-
-
-def _check_tls(settings: ServiceSettings) -> None:
-    if bool(settings.tls_certificate) != bool(settings.tls_key):
-        raise SettingsError("TLS needs both --tls-certificate and --tls-key")
-    if settings.tls_client_authority and not settings.tls_certificate:
-        raise SettingsError("--tls-client-authority needs --tls-certificate and --tls-key")
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    try:
-        if settings.tls_certificate:
-            context.load_cert_chain(settings.tls_certificate, settings.tls_key)
-        if settings.tls_client_authority:
-            context.load_verify_locations(settings.tls_client_authority)
-    except OSError as error:  # ssl.SSLError is one
-        raise SettingsError(f"the files of TLS cannot be used: {error.strerror or error}") from error
 
 
 def _url(settings: ServiceSettings, door: socket.socket) -> str:

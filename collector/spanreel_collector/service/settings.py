@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from spanreel.errors import SettingsError
+from spanreel.slips import find_slips
 
 PREFIX: Final = "SPANREEL_SERVE_"
 STORE: Final = "SPANREEL_STORE"
@@ -55,12 +56,24 @@ def _size(said: str) -> int:
     return int(float(number) * _UNITS[unit])
 
 
+def _some(said: str) -> int:
+    if not (size := _size(said)):
+        raise ValueError("expected bytes, as 500m or 20g, and more than none")
+    return size
+
+
 def _duration(said: str) -> float:
     text = said.strip().lower()
     number, unit = (text[:-1], text[-1]) if text[-1:].isalpha() else (text, "s")
     if unit not in _SPANS or not number.replace(".", "", 1).isdecimal():
         raise ValueError("expected a time, as 2 (seconds), 30m, 12h or 90d")
     return float(number) * _SPANS[unit]
+
+
+def _some_time(said: str) -> float:
+    if not (seconds := _duration(said)):
+        raise ValueError("expected a time, as 2 (seconds), 30m, 12h or 90d, and more than none")
+    return seconds
 
 
 def _long_duration(said: str) -> float:
@@ -138,11 +151,11 @@ class ServiceSettings:
         2.0, _duration, "a trace of which nothing came for so long becomes sessions", shown="2", metavar="TIME"
     )
     derive_patience: float = _setting(
-        600.0, _duration, "making the sessions of one conversation takes so long at most", shown="10m", metavar="TIME"
+        600.0, _some_time, "making the sessions of one conversation takes so long at most", shown="10m", metavar="TIME"
     )
     derive_bytes: int = _setting(
         512 * MIB,
-        _size,
+        _some,
         "of a conversation of more than this its spans are kept, and its sessions stay as they are",
         shown="512m",
         metavar="SIZE",
@@ -161,10 +174,10 @@ class ServiceSettings:
         0, _size, "remove the oldest sessions while more than this is in use: 20g", shown="no bound", metavar="SIZE"
     )
     body_bytes: int = _setting(
-        20 * MIB, _size, "a request is at most this large, unpacked", shown="20m", metavar="SIZE"
+        20 * MIB, _some, "a request is at most this large, unpacked", shown="20m", metavar="SIZE"
     )
     queue_bytes: int = _setting(
-        128 * MIB, _size, "so much waits to be written; then senders are told to wait", shown="128m", metavar="SIZE"
+        128 * MIB, _some, "so much waits to be written; then senders are told to wait", shown="128m", metavar="SIZE"
     )
     rate: float = _setting(
         0.0, _number, "requests a second that each token may make, on average", shown="no bound", metavar="NUMBER"
@@ -216,8 +229,12 @@ def read_settings(environment: Mapping[str, str], flags: Mapping[str, Any]) -> S
     """The settings, flags beating the environment.
 
     Raises:
-        SettingsError: one cannot be read; says which, and what was expected.
+        SettingsError: one cannot be read; says which, and what was expected. Or a variable is misspelt: what it was to
+            bound, redact or remove would go on without it.
     """
+    variables = [variable_of(one.name) for one in dataclasses.fields(ServiceSettings)]
+    for slip in find_slips(environment, service=variables):
+        raise SettingsError(slip)
     known = {}
     for one in dataclasses.fields(ServiceSettings):
         variable = variable_of(one.name)

@@ -80,6 +80,8 @@ def _file_of(url: str) -> Path:
     place = url.removeprefix("sqlite://")
     if not place.startswith("/") or place == "/" or "?" in place or "#" in place:
         raise SettingsError(f"{url!r} names no file; {_FORMS}")
+    if place == "/:memory:":
+        raise SettingsError(f"{url!r}: a store is kept, and has a file; {_FORMS}")
     path = Path(unquote(place[1:])).expanduser()
     if path.is_dir():
         raise SettingsError(f"the store {str(path)!r} is a folder; give the name of a file in it")
