@@ -38,7 +38,7 @@ from spanreel.otlp_file import FileExporter, export_request
 from spanreel.own_tracer import OwnTracer
 from spanreel.records import ModelRecord, ToolRecord
 from spanreel.redaction import DEFAULT, header
-from spanreel.settings import Capture, Flush, Settings, read_settings
+from spanreel.settings import CaptureLevel, Flush, Settings, read_settings
 from spanreel.spans import OwnSpan
 
 DEFAULTS = Settings()
@@ -827,11 +827,11 @@ def test_a_file_that_cannot_be_written_is_a_counted_loss(make: Make, tmp_path: P
             ),
         ),
         (
-            Settings(capture=Capture.METADATA, exporters=("console",)),
+            Settings(capture=CaptureLevel.METADATA, exporters=("console",)),
             "records runs, model calls and tool calls to console, content off",
         ),
         (Settings(exporters=()), "records runs, model calls and tool calls to nowhere, content on"),
-        (Settings(capture=Capture.OFF), "records nothing: switched off"),
+        (Settings(capture=CaptureLevel.OFF), "records nothing: switched off"),
         (Settings(disabled=True), "records nothing: switched off"),
     ],
 )

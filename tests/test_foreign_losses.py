@@ -10,7 +10,7 @@ import pytest
 
 from conftest import cases
 from spanreel.model import Fidelity
-from spanreel.replay.matching.matching import LiveTool, Match, Miss, Reason, match_tool
+from spanreel.replay.matching.matching import LiveTool, Match, Miss, MissReason, match_tool
 from spanreel.replay.matching.recording import Recording
 from spanreel.session import Session
 from spanreel_collector.conversion.convert import convert_files
@@ -96,7 +96,7 @@ def test_a_lost_result_is_never_served(lost: Any, state: Fidelity, tmp_path: Pat
     scope = next(scope for scope in Recording(session).all_scopes() if scope.tools)
     missed = match_tool(scope, LiveTool("look", {"key": 1}))
     assert isinstance(missed, Miss)
-    assert missed.reason is Reason.LOSSY
+    assert missed.reason is MissReason.LOSSY
 
 
 def test_what_mastra_redacted_itself_is_not_eligible() -> None:

@@ -31,7 +31,7 @@ from spanreel.encoded_sizes import encoded_size
 from spanreel.errors import SettingsError
 from spanreel.otlp_file import FileExporter, export_request
 from spanreel.outgoing import finish
-from spanreel.settings import Capture, Settings
+from spanreel.settings import CaptureLevel, Settings
 
 SECRET = "sk-" + "proj-abcdef0123456789"
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
@@ -121,8 +121,8 @@ def test_the_trace_state_of_the_span_itself_is_looked_at() -> None:
     assert exporter.span.context.trace_state.get("vendor") == "fine"
 
 
-@pytest.mark.parametrize("capture", [Capture.FULL, Capture.BOUNDED])
-def test_binary_content_leaves_as_digest_wherever_it_stands(capture: Capture) -> None:
+@pytest.mark.parametrize("capture", [CaptureLevel.FULL, CaptureLevel.BOUNDED])
+def test_binary_content_leaves_as_digest_wherever_it_stands(capture: CaptureLevel) -> None:
     tracer, exporter = sent(Settings(capture=capture))
     span = tracer.start_span(
         "s",
@@ -152,7 +152,7 @@ def test_binary_content_leaves_as_digest_wherever_it_stands(capture: Capture) ->
 
 def test_with_content_off_only_names_ids_and_numbers_of_others_leave() -> None:
     tracer, exporter = sent(
-        Settings(capture=Capture.METADATA),
+        Settings(capture=CaptureLevel.METADATA),
         **{"process.command_line": "app SENTINEL", "enduser.id": "SENTINEL", "host.name": "box"},
     )
     span = tracer.start_span(
@@ -274,7 +274,7 @@ def test_bounded_capture_cuts_what_tools_were_given_and_gave() -> None:
             [{"role": "assistant", "parts": [{"type": "text", "content": "z" * 2_000_000}]}]
         ),
     }
-    settings = Settings(capture=Capture.BOUNDED, max_value_bytes=3 * 1024 * 1024)
+    settings = Settings(capture=CaptureLevel.BOUNDED, max_value_bytes=3 * 1024 * 1024)
     finished: dict[str, Any] = finish(attributes, settings)
     arguments = json.loads(finished[names.TOOL_CALL_ARGUMENTS])
     assert arguments["path"] == "/a"
@@ -292,7 +292,7 @@ def test_bounded_capture_cuts_what_tools_were_given_and_gave() -> None:
 
 
 def test_bounded_capture_knows_the_tools_of_other_instrumentations() -> None:
-    settings, long = Settings(capture=Capture.BOUNDED), "x" * 6000
+    settings, long = Settings(capture=CaptureLevel.BOUNDED), "x" * 6000
     tool: dict[str, Any] = {"openinference.span.kind": "TOOL", "output.value": long}
     model: dict[str, Any] = {"openinference.span.kind": "LLM", "output.value": long}
     assert len(str(finish(tool, settings)["output.value"])) <= 4096
@@ -322,11 +322,11 @@ NAMES = st.text(max_size=10) | st.sampled_from(
 @given(
     st.dictionaries(NAMES, VALUES, max_size=6),
     st.text(max_size=50),
-    st.sampled_from(Capture),
+    st.sampled_from(CaptureLevel),
     st.integers(1024, 4096),
 )
 def test_whatever_a_span_holds_what_leaves_can_be_encoded_is_bounded_and_its_json_is_json(
-    attributes: dict[str, Any], name: str, capture: Capture, limit: int
+    attributes: dict[str, Any], name: str, capture: CaptureLevel, limit: int
 ) -> None:
     settings = Settings(capture=capture, max_value_bytes=limit, max_span_bytes=2 * limit)
     exporter = Sent()

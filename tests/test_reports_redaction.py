@@ -17,7 +17,7 @@ import spanreel
 from conftest import cases
 from spanreel.binary import STAND_IN
 from spanreel.otlp_file import FileExporter
-from spanreel.settings import Capture, Settings
+from spanreel.settings import CaptureLevel, Settings
 
 FAKE_KEY = "sk-" + "fake-000000000000000000000000000000000000"
 
@@ -93,7 +93,7 @@ def test_016_an_image_is_nowhere_and_the_text_beside_it_stays(tmp_path: Path) ->
 
 
 def test_016_with_content_off_neither_image_nor_text_leaves(tmp_path: Path) -> None:
-    _, said, left = exported("016-image-in-input-value.jsonl", tmp_path, Settings(capture=Capture.METADATA))
+    _, said, left = exported("016-image-in-input-value.jsonl", tmp_path, Settings(capture=CaptureLevel.METADATA))
     assert "iVBORw0KGgo" not in left
     assert "what is it" not in left
     assert "a dot" not in left
@@ -140,7 +140,7 @@ def test_020_names_events_links_resource_and_status_are_no_way_out(tmp_path: Pat
 
 @pytest.mark.parametrize("name", ["016-image-in-input-value", "019-regex-keeps-json", "020-exception-and-corners"])
 def test_with_content_off_a_report_says_no_more_than_names(name: str, tmp_path: Path) -> None:
-    _, said, left = exported(f"{name}.jsonl", tmp_path, Settings(capture=Capture.METADATA))
+    _, said, left = exported(f"{name}.jsonl", tmp_path, Settings(capture=CaptureLevel.METADATA))
     for content in ("Incorrect API key", "retry of", "DATABASE_PASSWORD", "stdout", "what is it", "Traceback"):
         assert content not in left
     assert said.keys() & {"gen_ai.operation.name", "openinference.span.kind"}

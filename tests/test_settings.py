@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spanreel.errors import SettingsError
-from spanreel.settings import Capture, Flush, Log, OtlpProtocol, Settings, read_settings
+from spanreel.settings import CaptureLevel, Flush, Log, OtlpProtocol, Settings, read_settings
 
 
 def test_an_empty_environment_gives_the_defaults() -> None:
@@ -15,22 +15,22 @@ def test_an_empty_environment_gives_the_defaults() -> None:
 @pytest.mark.parametrize(
     ("environ", "capture"),
     [
-        ({"SPANREEL_CAPTURE": "metadata"}, Capture.METADATA),
-        ({"SPANREEL_CAPTURE": "OFF"}, Capture.OFF),
-        ({"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "NO_CONTENT"}, Capture.METADATA),
-        ({"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "false"}, Capture.METADATA),
-        ({"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "EVENT_ONLY"}, Capture.METADATA),
-        ({"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "SPAN_ONLY"}, Capture.FULL),
-        ({"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "SPAN_AND_EVENT"}, Capture.FULL),
-        ({"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "true"}, Capture.FULL),
-        ({"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": ""}, Capture.FULL),
+        ({"SPANREEL_CAPTURE": "metadata"}, CaptureLevel.METADATA),
+        ({"SPANREEL_CAPTURE": "OFF"}, CaptureLevel.OFF),
+        ({"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "NO_CONTENT"}, CaptureLevel.METADATA),
+        ({"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "false"}, CaptureLevel.METADATA),
+        ({"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "EVENT_ONLY"}, CaptureLevel.METADATA),
+        ({"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "SPAN_ONLY"}, CaptureLevel.FULL),
+        ({"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "SPAN_AND_EVENT"}, CaptureLevel.FULL),
+        ({"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "true"}, CaptureLevel.FULL),
+        ({"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": ""}, CaptureLevel.FULL),
         (
             {"SPANREEL_CAPTURE": "full", "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "false"},
-            Capture.FULL,
+            CaptureLevel.FULL,
         ),
     ],
 )
-def test_ours_beats_the_common_content_switch(environ: dict[str, str], capture: Capture) -> None:
+def test_ours_beats_the_common_content_switch(environ: dict[str, str], capture: CaptureLevel) -> None:
     assert read_settings(environ).capture is capture
 
 

@@ -26,19 +26,19 @@ _EXACT: Final = 2**53
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class DigestKey:
     """A secret, and the id by which recordings name it; the id tells nothing of the secret."""
 
     id: str
     secret: bytes = field(repr=False)
 
 
-def make_key(secret: bytes) -> Key:
+def make_key(secret: bytes) -> DigestKey:
     """The key of a secret; its id follows from it, so that another secret is another key."""
-    return Key(hmac.digest(secret, b"spanreel.key-id/1", hashlib.sha256)[:_ID_BYTES].hex(), secret)
+    return DigestKey(hmac.digest(secret, b"spanreel.key-id/1", hashlib.sha256)[:_ID_BYTES].hex(), secret)
 
 
-def digest(key: Key, domain: str, field_class: str, leaf: Any) -> str:
+def digest(key: DigestKey, domain: str, field_class: str, leaf: Any) -> str:
     """The placeholder of a value. ``domain`` separates projects, ``field_class`` what is of another kind."""
     said = b"\0".join([_VERSION, domain.encode(), field_class.encode(), _canonical(leaf)])
     return f"[redacted:{field_class}:{key.id}:{hmac.digest(key.secret, said, hashlib.sha256)[:_DIGEST_BYTES].hex()}]"

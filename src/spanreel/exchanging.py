@@ -72,7 +72,9 @@ async def send_async(client: ClientPoint, wrapped: Any, args: tuple[Any, ...], k
     return response
 
 
-def open_exchange(client: ClientPoint, wrapped: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exchange | None:
+def open_exchange(
+    client: ClientPoint, wrapped: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> ExchangeTap | None:
     """Open the crossing of a model request; None, at the price of a look at method and path, for all other HTTP."""
     boundary = boundaries.installed()
     if boundary is None:
@@ -104,7 +106,7 @@ def open_exchange(client: ClientPoint, wrapped: Any, args: tuple[Any, ...], kwar
             if opened is None:
                 return None
             crossing, capture, live = opened
-            exchange = Exchange(client, protocol, operation, request, arguments, crossing, capture, live, player)
+            exchange = ExchangeTap(client, protocol, operation, request, arguments, crossing, capture, live, player)
     except Exception:
         with quietly("open a model call"):
             raise
@@ -122,7 +124,7 @@ def _is_unwanted(context: Context) -> bool:
     return suppressed and other_instrumentation(context) is None
 
 
-class Exchange:
+class ExchangeTap:
     """A model request under way: the tap that its response passes."""
 
     given: Mapping[str, Any] | None = None
@@ -266,7 +268,7 @@ _PROXIES: Final[Mapping[BodyKind, Callable[[Any, Tap], Any]]] = {
     BodyKind.ASYNC_READER: AsyncReader,
     BodyKind.FILE: FileBody,
 }
-_unread: weakref.WeakSet[Exchange] = weakref.WeakSet()
+_unread: weakref.WeakSet[ExchangeTap] = weakref.WeakSet()
 
 
 @functools.cache

@@ -23,7 +23,7 @@ from spanreel.otlp_bytes import encode
 from spanreel.otlp_file import FileExporter
 from spanreel.redaction import redact_text
 from spanreel.safe_texts import safe_text
-from spanreel.settings import Capture, OtlpProtocol, Settings
+from spanreel.settings import CaptureLevel, OtlpProtocol, Settings
 
 GROUP: Final = "opentelemetry_traces_exporter"
 """The entry points under which packages offer exporters to ``OTEL_TRACES_EXPORTER``."""
@@ -48,7 +48,7 @@ def make_exporters(settings: Settings) -> list[SpanExporter]:
 
 def describe(settings: Settings) -> str:
     """What records and where to, in one line for the log at start."""
-    if settings.disabled or settings.capture is Capture.OFF:
+    if settings.disabled or settings.capture is CaptureLevel.OFF:
         return f"spanreel {__version__} records nothing: switched off"
     content = "on" if settings.content else "off"
     return f"spanreel {__version__} records runs, model calls and tool calls to {place(settings)}, content {content}"

@@ -18,7 +18,7 @@ from spanreel.errors import SettingsError
 from spanreel.protocols import protocol_named
 from spanreel.quiet import listen, say
 from spanreel.recording_errors import Hook, RecordingErrors
-from spanreel.settings import PATHS, REDACTION, Capture, Log, Settings, read_native, read_settings
+from spanreel.settings import PATHS, REDACTION, CaptureLevel, Log, Settings, read_native, read_settings
 from spanreel.slips import find_slips
 from spanreel.tracing import TracerSource
 from spanreel.wrapping import Installation, targets
@@ -84,7 +84,7 @@ def start_recording(tracer_provider: Any = None) -> None:
 
         say(f"spanreel: nothing is recorded: {redact_text(str(error))}")
         return
-    if settings.log is not Log.OFF and settings.capture is not Capture.OFF:
+    if settings.log is not Log.OFF and settings.capture is not CaptureLevel.OFF:
         from spanreel.exporters import describe  # noqa: PLC0415 - who is told nothing need not pay for the words
 
         say(describe(settings))

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import pydantic_core
 
-from spanreel.memory import Item, Known, Memory, item, known
+from spanreel.memory import Known, ListItem, Memory, item, known
 from spanreel.model import Json
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
@@ -42,7 +42,7 @@ class Listed(str):
 
     __slots__ = ("items",)
 
-    items: tuple[Item, ...]
+    items: tuple[ListItem, ...]
 
     def __reduce__(self) -> tuple[type[str], tuple[str]]:
         return str, (str.__str__(self),)  # what is known of it is this process's own
@@ -63,7 +63,7 @@ def _list_of_values(values: Sequence[Any]) -> Listed:
     return _list_of(tuple([text_of(value) if type(value) is Known else _remembered(value) for value in values]))
 
 
-def text_of(value: Known) -> Item:
+def text_of(value: Known) -> ListItem:
     """`encode` of what was read before, written once."""
     if value.text is None:
         value.text = item(encode(value))
@@ -97,13 +97,13 @@ def read_each(values: Sequence[Any], read: Callable[[Any], dict[str, Any]]) -> t
     )
 
 
-def _read_item(text: Item, value: Any, read: Callable[[Any], dict[str, Any]]) -> Known:
+def _read_item(text: ListItem, value: Any, read: Callable[[Any], dict[str, Any]]) -> Known:
     made = known(read(value))
     text.read = (read, made)
     return made
 
 
-def _remembered(value: Any) -> Item:
+def _remembered(value: Any) -> ListItem:
     """The text of the value: the very item that had it before, with what is known of that."""
     try:
         content = _to_json(value)
@@ -116,7 +116,7 @@ def _remembered(value: Any) -> Item:
     return found
 
 
-_items: Memory[Item] = Memory(4 * 1024 * 1024)
+_items: Memory[ListItem] = Memory(4 * 1024 * 1024)
 
 _LONG: Final = 8
 _MOST_RECENT: Final = 6
@@ -136,7 +136,7 @@ class _Recent:
             text = _to_json(values).decode()
         except (ValueError, RecursionError):
             return None
-        items: tuple[Item, ...] = ()
+        items: tuple[ListItem, ...] = ()
         for before, ends in self._lists:
             count = _alike(text, before, ends)
             if count > len(items):
@@ -202,10 +202,10 @@ _OBJECTS: Final = frozenset[type]((dict, Known))
 
 def listed(texts: Iterable[str]) -> Listed:
     """The list of these JSON texts."""
-    return _list_of(tuple([text if type(text) is Item else item(text) for text in texts]))
+    return _list_of(tuple([text if type(text) is ListItem else item(text) for text in texts]))
 
 
-def _list_of(items: tuple[Item, ...]) -> Listed:
+def _list_of(items: tuple[ListItem, ...]) -> Listed:
     made = Listed(f"[{','.join(items)}]")
     made.items = items
     return made

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
-from spanreel.digest import Key, digest, make_key, unknown
+from spanreel.digest import DigestKey, digest, make_key, unknown
 from spanreel.errors import SettingsError
 from spanreel.quiet import log_once
 
@@ -66,7 +66,7 @@ class Keyring:
         self._environ = environ
         self._makes = makes
         self._lock = threading.Lock()
-        self._keys: tuple[Key, ...] | None = None
+        self._keys: tuple[DigestKey, ...] | None = None
         self.unavailable: str | None = None
 
     @property
@@ -83,11 +83,11 @@ class Keyring:
         if self._said() or self._configured() or self._named:
             self._read()
 
-    def current(self) -> Key | None:
+    def current(self) -> DigestKey | None:
         """The key of new digests; made where there is none. None where none can be kept."""
         return next(iter(self._load(make=self._makes)), None)
 
-    def find(self, key_id: str) -> Key | None:
+    def find(self, key_id: str) -> DigestKey | None:
         """A key by its id; none is made."""
         return next((key for key in self._load(make=False) if key.id == key_id), None)
 
@@ -96,7 +96,7 @@ class Keyring:
         key = self.current()
         return None if key is None else digest(key, domain, field_class, leaf)
 
-    def _load(self, *, make: bool) -> tuple[Key, ...]:
+    def _load(self, *, make: bool) -> tuple[DigestKey, ...]:
         if self._keys:
             return self._keys
         with self._lock:
@@ -127,7 +127,7 @@ class Keyring:
         configured = self._configured()
         return Path(configured).expanduser() if configured else state_file(self._environ)
 
-    def _read(self) -> tuple[Key, ...]:
+    def _read(self) -> tuple[DigestKey, ...]:
         if text := self._said():
             return _keys_of(text.replace(",", "\n"), str(self._variable))
         if self._named and self._file is None:
@@ -150,7 +150,7 @@ class Keyring:
 class OneKey:
     """The one key of a recording, or None where it is not at hand: then every digest is unknown."""
 
-    key: Key | None
+    key: DigestKey | None
     unavailable: str | None = None
 
     def check(self) -> None:
@@ -185,7 +185,7 @@ def state_file(environ: Mapping[str, str]) -> Path:
     return folder / "spanreel" / "redaction.key"
 
 
-def rotate(path: Path) -> Key:
+def rotate(path: Path) -> DigestKey:
     """Put a new key before those of the file, which stay for what they have made; the new one.
 
     Raises:
@@ -201,7 +201,7 @@ def rotate(path: Path) -> Key:
 _ADVICE: Final = "python -c 'import secrets; print(secrets.token_hex(32))'"
 
 
-def _keys_of(text: str, place: str) -> tuple[Key, ...]:
+def _keys_of(text: str, place: str) -> tuple[DigestKey, ...]:
     keys = []
     for number, line in enumerate(text.splitlines(), 1):
         secret = line.strip()

@@ -16,7 +16,7 @@ ENTRY_BYTES = 256
 _MOST_EXAMINERS = 4
 
 
-class Item(str):
+class ListItem(str):
     """The JSON text of an item of a list, which stands in the lists of the calls that follow too.
 
     ``passed`` are those who examined it and found nothing, the last few of them: they need not look it up there.
@@ -32,14 +32,14 @@ class Item(str):
         return str, (str.__str__(self),)  # what is known of it is this process's own
 
 
-def item(text: str) -> Item:
+def item(text: str) -> ListItem:
     """The text as an item that nobody has examined."""
-    made = Item(text)
+    made = ListItem(text)
     made.passed, made.read = (), None
     return made
 
 
-def note_passed(examined: Item, examiner: object) -> None:
+def note_passed(examined: ListItem, examiner: object) -> None:
     """The examiner found nothing in the item."""
     examined.passed = (*examined.passed[1 - _MOST_EXAMINERS :], examiner)
 
@@ -53,7 +53,7 @@ class Known(dict[str, Any]):
 
     __slots__ = ("calls", "text", "unmarked")
 
-    text: Item | None
+    text: ListItem | None
     unmarked: bool | None
     calls: Any
 

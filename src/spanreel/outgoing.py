@@ -38,7 +38,7 @@ from spanreel.safe_texts import (
     safe_name,
     safe_text,
 )
-from spanreel.settings import Capture, Settings
+from spanreel.settings import CaptureLevel, Settings
 from spanreel.spans import OwnSpan
 from spanreel.unchanged import unchanged
 
@@ -87,7 +87,7 @@ def _change(
         finished[conventions.REDACTION] = header(policy, redacted.key_ids, before)
     if redacted.failures or unread:
         finished[conventions.REDACTION_FAILURES] = redacted.failures + unread
-    if settings.capture is Capture.BOUNDED:
+    if settings.capture is CaptureLevel.BOUNDED:
         tight = tighten(finished, settings.max_tool_characters, settings.max_payload_characters)
         finished = mark(tight.attributes, tight.truncated, Fidelity.TRUNCATED)
     if offload is not None:

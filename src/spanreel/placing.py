@@ -7,7 +7,7 @@ from opentelemetry.trace import NonRecordingSpan, Span
 
 from spanreel.contexts import SPAN_KEY
 from spanreel.native import is_same, live_span
-from spanreel.scope import BUSY_KEY, SCOPE_KEY, SESSION_KEY, Failure, RunScope, Scope, Turn, scope_in
+from spanreel.scope import BUSY_KEY, SCOPE_KEY, SESSION_KEY, FailedAttempt, OpenTurn, RunScope, Scope, scope_in
 
 
 def parent_context(context: Context) -> Context:
@@ -33,7 +33,9 @@ def stepped_in(called: Context, stepped: Context) -> Context:
     return stepped
 
 
-def model_parent(current: Context, run: RunScope | None, turn: Turn | None, failure: Failure | None) -> Context:
+def model_parent(
+    current: Context, run: RunScope | None, turn: OpenTurn | None, failure: FailedAttempt | None
+) -> Context:
     """Under the turn; under the user's own span where one stands between; a loose retry under what it retries."""
     if turn is not None and run is not None and current.get(SPAN_KEY) is run.span:
         return turn.context
@@ -45,7 +47,7 @@ def model_parent(current: Context, run: RunScope | None, turn: Turn | None, fail
     return context
 
 
-def tool_parent(current: Context, run: RunScope | None, turn: Turn | None) -> Context:
+def tool_parent(current: Context, run: RunScope | None, turn: OpenTurn | None) -> Context:
     """Under the turn that asked; under the user's own span where one stands between."""
     if turn is not None and run is not None and current.get(SPAN_KEY) is run.span:
         return turn.context

@@ -9,7 +9,7 @@ from operator import mul
 from typing import Any, Final
 
 from spanreel.model import Json
-from spanreel.text_pieces import INDEXES, Path, Piece, differ, texts_in
+from spanreel.text_pieces import INDEXES, Path, TextPiece, differ, texts_in
 
 REPEATS: Final = "$repeats"
 """Stands in the place of events that repeat the one before them (`protocols.chunks`)."""
@@ -108,7 +108,7 @@ def copies(events: Sequence[int]) -> list[int]:
     return [*(min(max(after - event, 1), _MOST_COPIES) for event, after in pairwise(events)), 1]
 
 
-def recorded(chunks: Sequence[Json], numbers: Iterator[int]) -> Iterator[Piece]:
+def recorded(chunks: Sequence[Json], numbers: Iterator[int]) -> Iterator[TextPiece]:
     """The texts of a record; numbered as `rebuilt` comes by them."""
     events: Counter[str] = Counter()
     stood: dict[str, dict[Path, Path]] = {}
@@ -124,13 +124,13 @@ def recorded(chunks: Sequence[Json], numbers: Iterator[int]) -> Iterator[Piece]:
                 continue
             if path[:2] == (1, REPEATS):
                 place = _place_of_column(told, path)
-                yield Piece(number, _whole_column(told, path, text), place, among.get(place, ()), events[kind])
+                yield TextPiece(number, _whole_column(told, path, text), place, among.get(place, ()), events[kind])
                 continue
             for depth, found in places:
                 indexes[path[:depth]] = found
             inside = tuple(one for depth in range(len(path)) for one in indexes.get(path[:depth], ()))
             among[path[1:]] = inside
-            yield Piece(number, text, path[1:], inside, events[kind])
+            yield TextPiece(number, text, path[1:], inside, events[kind])
 
 
 def _kind_of(told: Json) -> str:

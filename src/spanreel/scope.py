@@ -34,7 +34,7 @@ RETRY_WINDOW = 120.0
 
 
 @dataclass(eq=False, slots=True)
-class Turn:
+class OpenTurn:
     """One round of a run's loop, open until the next model call starts or the run ends."""
 
     index: int
@@ -46,12 +46,12 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class FailedAttempt:
     """A failed attempt, which the same request again would continue."""
 
     call_id: str
     attempt: int
-    turn: Turn | None
+    turn: OpenTurn | None
     origin: SpanContext
     at: float
 
@@ -76,10 +76,10 @@ class RunScope:
     context: Context
     session: SessionInfo
     parent: RunScope | None = None
-    turns: list[Turn] = field(default_factory=list)
+    turns: list[OpenTurn] = field(default_factory=list)
     turn_count: int = 0
     children: Counter[str] = field(default_factory=Counter)
-    failures: Failures = field(default_factory=lambda: Failures())  # noqa: PLW0108 - defined below
+    failures: FailedAttempts = field(default_factory=lambda: FailedAttempts())  # noqa: PLW0108 - defined below
     delegate: RunScope | None = None
     outcome: Outcome | None = None
     draws: DrawNotes | None = None
@@ -99,7 +99,7 @@ class RunScope:
             self.children[label] += 1
         return f"{self.live.path}/{label}#{number}"
 
-    def turn_of(self, call_id: str | None) -> Turn | None:
+    def turn_of(self, call_id: str | None) -> OpenTurn | None:
         """The turn that a tool call joins: the newest, or the one whose answer asked for it where several are open."""
         with self.lock:
             turns = list(self.turns)
@@ -127,20 +127,20 @@ class ToolScope:
 Scope = RunScope | ToolScope
 
 
-class Failures:
+class FailedAttempts:
     """The failed attempts that a retry may continue, newest kept; by digest, so that no body is held."""
 
     def __init__(self) -> None:
-        self._failed: dict[bytes, Failure] = {}
+        self._failed: dict[bytes, FailedAttempt] = {}
 
-    def take(self, body: bytes) -> Failure | None:
+    def take(self, body: bytes) -> FailedAttempt | None:
         """The failure that this request continues, removed; at no price where nothing has failed."""
         if not self._failed:
             return None
         failure = self._failed.pop(_digest(body), None)
         return failure if failure and time.monotonic() - failure.at < RETRY_WINDOW else None
 
-    def add(self, body: bytes, failure: Failure) -> None:
+    def add(self, body: bytes, failure: FailedAttempt) -> None:
         """Remember a failed attempt."""
         while len(self._failed) >= FAILURES_KEPT:
             self._failed.pop(next(iter(self._failed)))
@@ -222,14 +222,14 @@ def span_id_of(span: Span) -> str | None:
     return format(identity.span_id, "016x") if identity.is_valid else None
 
 
-def leave_exchange(run: RunScope, turn: Turn, end_time: int) -> None:
+def leave_exchange(run: RunScope, turn: OpenTurn, end_time: int) -> None:
     """A model call of the turn has ended."""
     with run.lock:
         turn.open_models -= 1
     leave_turn(turn, end_time)
 
 
-def leave_turn(turn: Turn, end_time: int) -> None:
+def leave_turn(turn: OpenTurn, end_time: int) -> None:
     """A call of the turn has ended: the turn lasted until then at least."""
     turn.last_end = max(turn.last_end, end_time)
 

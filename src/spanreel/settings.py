@@ -62,7 +62,7 @@ DEFAULT_HTTP: Final = "http://localhost:4318"
 DEFAULT_GRPC: Final = "http://localhost:4317"
 
 
-class Capture(StrEnum):
+class CaptureLevel(StrEnum):
     """How much is recorded."""
 
     FULL = "full"
@@ -104,12 +104,12 @@ class OtlpProtocol(StrEnum):
 
 
 _OTEL_CONTENT_VALUES: Final = {
-    "no_content": Capture.METADATA,
-    "false": Capture.METADATA,
-    "event_only": Capture.METADATA,  # events are not ours, so nothing of the content is asked of spans
-    "span_only": Capture.FULL,
-    "span_and_event": Capture.FULL,
-    "true": Capture.FULL,
+    "no_content": CaptureLevel.METADATA,
+    "false": CaptureLevel.METADATA,
+    "event_only": CaptureLevel.METADATA,  # events are not ours, so nothing of the content is asked of spans
+    "span_only": CaptureLevel.FULL,
+    "span_and_event": CaptureLevel.FULL,
+    "true": CaptureLevel.FULL,
 }
 
 
@@ -122,7 +122,7 @@ class Settings:
     names of ``OTEL_TRACES_EXPORTER``.
     """
 
-    capture: Capture = Capture.FULL
+    capture: CaptureLevel = CaptureLevel.FULL
     flush: Flush = Flush.CALL
     log: Log = Log.INFO
     native: Native = Native.SILENCE
@@ -145,7 +145,7 @@ class Settings:
     @property
     def content(self) -> bool:
         """Whether content is recorded."""
-        return self.capture in (Capture.FULL, Capture.BOUNDED)
+        return self.capture in (CaptureLevel.FULL, CaptureLevel.BOUNDED)
 
 
 def read_settings(environ: Mapping[str, str] = os.environ) -> Settings:
@@ -208,10 +208,10 @@ def read_native(value: str) -> Native:
     return _choice({NATIVE: value}, NATIVE, Native, Native.SILENCE)
 
 
-def _capture(environ: Mapping[str, str]) -> Capture:
+def _capture(environ: Mapping[str, str]) -> CaptureLevel:
     otel = _text(environ, OTEL_CONTENT)
     if _text(environ, CAPTURE) is not None or otel is None:
-        return _choice(environ, CAPTURE, Capture, Capture.FULL)
+        return _choice(environ, CAPTURE, CaptureLevel, CaptureLevel.FULL)
     if otel.lower() not in _OTEL_CONTENT_VALUES:
         raise _wrong(OTEL_CONTENT, otel, ", ".join(_OTEL_CONTENT_VALUES))
     return _OTEL_CONTENT_VALUES[otel.lower()]

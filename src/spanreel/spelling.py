@@ -16,7 +16,7 @@ from spanreel import json_text
 from spanreel.detectors import MASK
 from spanreel.model import Json
 from spanreel.record_pieces import Gathered, copies, recorded
-from spanreel.text_pieces import Found, Path, Piece, differ, names_likelihoods, rebuilt, texts_in
+from spanreel.text_pieces import Found, Path, TextPiece, differ, names_likelihoods, rebuilt, texts_in
 
 Redact = Callable[[str], object]
 """The text as it may leave; anything else than a text where nothing of it may."""
@@ -122,33 +122,33 @@ def without_likely(value: Json, redact: Redact) -> Json:
     return _without(value, map(_alone, texts_in(value, ("logprobs",), count(), told=True)), redact, told=True)
 
 
-def _alone(found: Found) -> Piece:
+def _alone(found: Found) -> TextPiece:
     """A text that is in no event."""
     number, text, path, _ = found
-    return Piece(number, text, path, (), 0)
+    return TextPiece(number, text, path, (), 0)
 
 
-def _without(value: Json, pieces: Iterable[Piece], redact: Redact, *, told: bool) -> Json:
+def _without(value: Json, pieces: Iterable[TextPiece], redact: Redact, *, told: bool) -> Json:
     """A value without those of the pieces in it that spell what may not leave; the very same where none do."""
     altered = _altered(pieces, redact)
     return rebuilt(value, altered, count(), told=told) if altered else value
 
 
-def _altered(pieces: Iterable[Piece], redact: Redact) -> set[int]:
+def _altered(pieces: Iterable[TextPiece], redact: Redact) -> set[int]:
     """The numbers of the pieces of texts that may not leave."""
     return set().union(*(_spelled(group, redact) for group in _together(pieces)))
 
 
-def _together(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:
+def _together(pieces: Iterable[TextPiece]) -> Iterator[list[TextPiece]]:
     """The pieces that may be of one text: all of a place, those with the same indexes, as often as they came."""
-    texts: dict[Path, list[Piece]] = {}
+    texts: dict[Path, list[TextPiece]] = {}
     for piece in pieces:
         texts.setdefault(tuple("" if type(step) is int else step for step in piece.path), []).append(piece)
     for together in texts.values():
         if not differ([piece.text for piece in together]) and not _is_likely(together[0]):
             continue
         yield together
-        apart: dict[Path, list[Piece]] = {}
+        apart: dict[Path, list[TextPiece]] = {}
         for piece in together:
             apart.setdefault(piece.among, []).append(piece)
         if len(apart) > 1:
@@ -158,7 +158,7 @@ def _together(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:
             yield [piece._replace(text=piece.text * number) for piece, number in zip(together, often, strict=True)]
 
 
-def _spelled(pieces: Sequence[Piece], redact: Redact) -> set[int]:
+def _spelled(pieces: Sequence[TextPiece], redact: Redact) -> set[int]:
     """The numbers of the pieces in which something of their whole is redacted, from the first to the last."""
     whole = "".join([piece.text for piece in pieces])
     clean = redact(whole)
@@ -176,12 +176,12 @@ def _spelled(pieces: Sequence[Piece], redact: Redact) -> set[int]:
     return altered
 
 
-def _is_likely(piece: Piece) -> bool:
+def _is_likely(piece: TextPiece) -> bool:
     """Whether a text is a token, which is told beside its text, too."""
     return any(map(names_likelihoods, piece.path))
 
 
-def _each(pieces: Sequence[Piece], redact: Redact) -> str | None:
+def _each(pieces: Sequence[TextPiece], redact: Redact) -> str | None:
     """The pieces, each redacted by itself; None where one is left out."""
     left = [redact(piece.text) for piece in pieces]
     return "".join(map(str, left)) if all(isinstance(one, str) for one in left) else None

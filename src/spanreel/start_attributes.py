@@ -18,14 +18,14 @@ from spanreel.player import LiveRun, Player
 from spanreel.point import ToolRequest
 from spanreel.protocols import peek_model, provider_of
 from spanreel.protocols.paths import model_in
-from spanreel.scope import RunScope, Turn
+from spanreel.scope import OpenTurn, RunScope
 from spanreel.spans import OwnSpan
 
 Attributes = dict[str, Any]
 
 
 @dataclass(eq=False, slots=True)
-class Start:
+class OperationStart:
     """What the span of a run, a turn or a tool call says: the operation, of what, who, in which session, and more."""
 
     operation: str
@@ -124,7 +124,7 @@ def run_attributes(live: LiveRun) -> Attributes:
     return {conventions.RUN_ID: live.id, conventions.RUN_PATH: live.path}
 
 
-def tool_attributes(request: ToolRequest, run: RunScope | None, turn: Turn | None) -> Attributes:
+def tool_attributes(request: ToolRequest, run: RunScope | None, turn: OpenTurn | None) -> Attributes:
     """Which tool, asked for by which call of which turn."""
     attributes: Attributes = {
         conventions.TOOL_NAME: request.name,

@@ -16,7 +16,7 @@ INDEXES: Final = frozenset({"index", "Index"})
 _NAME: Final = re.compile(r"log_?prob", re.IGNORECASE)
 
 
-class Piece(NamedTuple):
+class TextPiece(NamedTuple):
     """A text: its number, the place that it stands at, among what, and which event of its kind brought it."""
 
     number: int

@@ -27,7 +27,7 @@ from spanreel.redaction import (
     redact_json,
     spelled_by,
 )
-from spanreel.settings import Capture, Settings
+from spanreel.settings import CaptureLevel, Settings
 from spanreel.spelling import GLANCE, spells
 
 _MOST_PAIRS: Final = 8192
@@ -55,7 +55,12 @@ def unchanged(
     known: dict[str, AttributeValue] = {}
     written: Pieces = []
     # What becomes of an attribute may depend on the others, or on more than what it says.
-    if policy.tools or offload is not None or settings.capture is Capture.BOUNDED or settings.max_value_bytes < SHORT:
+    if (
+        policy.tools
+        or offload is not None
+        or settings.capture is CaptureLevel.BOUNDED
+        or settings.max_value_bytes < SHORT
+    ):
         return Unchanged(known, written, 0)
     if policy.asks and spelled_by(attributes, policy) is not None:
         return Unchanged(known, written, 0)

@@ -42,7 +42,7 @@ PATIENCE = 10.0
 """Seconds that erasing a user waits for what came just now."""
 
 
-class Asked(BaseModel):
+class SessionQuery(BaseModel):
     """Which sessions, in which order, how many. Moments are RFC 3339, in UTC where they have no zone."""
 
     model_config = {"extra": "forbid"}
@@ -87,7 +87,7 @@ def _moment(name: str, text: str | None) -> int | None:
 
 
 @router.get("/sessions", response_model=SessionPage)
-def list_sessions(asked: Annotated[Asked, Query()], store: InStore, tenant: Tenant) -> Response:
+def list_sessions(asked: Annotated[SessionQuery, Query()], store: InStore, tenant: Tenant) -> Response:
     """The sessions that fit all that is asked, greatest first; the cursor leads to the next page."""
     try:
         page = store.find_kept(tenant, asked.filter(), asked.order, asked.limit, asked.cursor)

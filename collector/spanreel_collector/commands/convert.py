@@ -15,7 +15,7 @@ from spanreel_collector.conversion.spool import Spool
 from spanreel_collector.conversion.streaming import Settings, convert_pieces
 from spanreel_collector.conversion.writing import Written, indent_of, write_documents
 from spanreel_collector.show.account import show_account
-from spanreel_collector.sources.files import Piece, is_remote, read_pieces, size_of
+from spanreel_collector.sources.files import UnreadRequest, is_remote, read_pieces, size_of
 
 _ABOUT = """\
 Turn collected traces into session documents. A FILE is what the Collector's file exporter writes, in each of its
@@ -96,7 +96,7 @@ def _run(options: argparse.Namespace) -> int:
     return FAILED if tally.failed else OK
 
 
-def _pieces(options: argparse.Namespace, progress: Progress) -> Iterator[Piece]:
+def _pieces(options: argparse.Namespace, progress: Progress) -> Iterator[UnreadRequest]:
     for source in options.files:
         if is_remote(source):
             # Who reads files need not wait for an HTTP client.

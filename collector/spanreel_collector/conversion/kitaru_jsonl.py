@@ -15,7 +15,7 @@ from spanreel.session import ErrorInfo, ModelCall, Run, Session, ToolCall
 from spanreel_collector.dialects.content import costs
 from spanreel_collector.json_text import plain
 from spanreel_collector.sources.kitaru import CONTENT, OURS
-from spanreel_collector.sources.sessions import Told, spans_of
+from spanreel_collector.sources.sessions import ToldSpan, spans_of
 
 _STATUS = {Status.OK: "completed", Status.UNFINISHED: "in_progress"}
 
@@ -89,7 +89,7 @@ def _nodes(session: Session) -> Iterator[dict[str, Json]]:
     yield from _retold(session, numbers, len(told))
 
 
-def _common(number: int, parent: int | None, one: Told) -> dict[str, Json]:
+def _common(number: int, parent: int | None, one: ToldSpan) -> dict[str, Json]:
     span = one.span
     attributes = {name: value for name, value in span.attributes.items() if name not in CONTENT}
     kept: dict[str, Json] = {"span_id": span.span_id, "name": span.name, "attributes": attributes}
@@ -105,7 +105,7 @@ def _common(number: int, parent: int | None, one: Told) -> dict[str, Json]:
     }
 
 
-def _node(session: Session, one: Told) -> dict[str, Json]:
+def _node(session: Session, one: ToldSpan) -> dict[str, Json]:
     if isinstance(one.part, Run):
         return _run_node(session, one.part)
     if isinstance(one.part, ModelCall) and isinstance(one.record, ModelRecord):

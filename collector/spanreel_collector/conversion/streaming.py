@@ -22,7 +22,7 @@ from spanreel_collector.conversion.reading import Reading
 from spanreel_collector.conversion.segments import read_segment
 from spanreel_collector.conversion.spool import Spool
 from spanreel_collector.sources.documents import together
-from spanreel_collector.sources.files import Piece, read_piece
+from spanreel_collector.sources.files import UnreadRequest, read_piece
 
 MOST_FAULTS = 50
 """What failed, and is said one by one."""
@@ -44,18 +44,18 @@ class Settings:
     namespace: str | None = None
 
 
-def convert_pieces(spool: Spool, pieces: Iterable[Piece], settings: Settings, progress: Progress) -> Tally:
+def convert_pieces(spool: Spool, pieces: Iterable[UnreadRequest], settings: Settings, progress: Progress) -> Tally:
     """Convert pieces, until the spool holds their documents; returns what else there is to say."""
     with crew(settings.jobs, seldom_collect) as workers, _fewer_collections():
         packed = workers.map(_pack, chunks(pieces, _size, _HANDFUL))
         return fill(spool, packed, partial(_make, spool, workers, settings, progress), _tally(settings))
 
 
-def _size(piece: Piece) -> int:
+def _size(piece: UnreadRequest) -> int:
     return len(piece.data) + 1
 
 
-def _pack(pieces: list[Piece]) -> Packed:
+def _pack(pieces: list[UnreadRequest]) -> Packed:
     """What pieces hold, packed as one: a trace whose spans came in several of them is written once."""
     return pack(together(map(read_piece, pieces)))
 

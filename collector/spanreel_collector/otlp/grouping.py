@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Final
 
 from spanreel_collector.otlp.items import Item
-from spanreel_collector.otlp.parts import Part, TooLarge
+from spanreel_collector.otlp.parts import ScopePart, TooLarge
 from spanreel_collector.otlp.wire_format import write_head
 
 _RESOURCES: Final = 1
@@ -16,7 +16,7 @@ _CONTENTS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class TraceItems:
     """What a request holds of one trace, as an export request."""
 
     trace: bytes
@@ -24,13 +24,13 @@ class Group:
     body: bytes
 
 
-def group(parts: Sequence[Part], most: int) -> Iterator[Group]:
+def group(parts: Sequence[ScopePart], most: int) -> Iterator[TraceItems]:
     """A request for each trace; all of them together are at most so many bytes.
 
     Raises:
         TooLarge: they would be more, since each trace gets its resource and scope again.
     """
-    traces: dict[bytes, list[tuple[Part, list[Item]]]] = {}
+    traces: dict[bytes, list[tuple[ScopePart, list[Item]]]] = {}
     total = 0
     for part in parts:
         found: dict[bytes, list[Item]] = {}
@@ -43,10 +43,10 @@ def group(parts: Sequence[Part], most: int) -> Iterator[Group]:
         raise TooLarge(f"{total} bytes with a resource and a scope for each trace; {most} are taken")
     for trace, scopes in traces.items():
         identities = tuple([item.identity for _, items in scopes for item in items])
-        yield Group(trace, identities, b"".join(_pieces(scopes)))
+        yield TraceItems(trace, identities, b"".join(_pieces(scopes)))
 
 
-def _pieces(scopes: Sequence[tuple[Part, list[Item]]]) -> list[bytes]:
+def _pieces(scopes: Sequence[tuple[ScopePart, list[Item]]]) -> list[bytes]:
     """The scopes of a trace under their resources, which stand together. Joined once: what items hold is large."""
     pieces: list[bytes] = []
     for _, same in groupby(scopes, lambda scope: id(scope[0].resource)):

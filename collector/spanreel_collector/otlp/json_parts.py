@@ -11,7 +11,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Sp
 from spanreel_collector import json_text
 from spanreel_collector.otlp.items import NAMES, READERS, Item, Kept, digest_of
 from spanreel_collector.otlp.json_messages import fill
-from spanreel_collector.otlp.parts import Apart, Bounds, Gathering, Part, TooLarge, Undecodable
+from spanreel_collector.otlp.parts import Apart, Bounds, Gathering, ScopePart, TooLarge, Undecodable
 
 _MOST_CONTAINERS: Final = 1_000_000
 _LEVELS: Final[dict[Kept, tuple[tuple[str, str, Any], tuple[str, str, Any], tuple[str, str, Any]]]] = {
@@ -98,7 +98,7 @@ def _take_scope(gathering: Gathering, scope: Any, where: tuple[Kept, str], under
             items.append(read(data, digest))
         except ValueError as error:
             gathering.refuse(f"{place}, {NAMES[signal]} {number}", error)
-    gathering.add(Part(resource, header, tuple(items)))
+    gathering.add(ScopePart(resource, header, tuple(items)))
 
 
 def _list(said: dict[str, Any], level: tuple[str, str, Any]) -> list[Any]:

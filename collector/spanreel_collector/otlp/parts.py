@@ -39,7 +39,7 @@ class TooLarge(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ScopePart:
     """The items of one scope, in order. ``resource`` and ``scope`` are messages without what is in them.
 
     ``resource`` is the same object in parts of the same resource.
@@ -54,7 +54,7 @@ class Part:
 class Apart:
     """A request taken apart. ``refused`` counts faults that the list, which is bounded, need not hold."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[ScopePart, ...]
     faults: tuple[Fault, ...] = ()
     refused: int = 0
 
@@ -73,7 +73,7 @@ class Gathering:
 
     def __init__(self, bounds: Bounds) -> None:
         self.bounds = bounds
-        self._parts: list[Part] = []
+        self._parts: list[ScopePart] = []
         self._faults: list[Fault] = []
         self._refused = 0
         self._undecodable = True  # as long as nothing else was refused
@@ -89,7 +89,7 @@ class Gathering:
         if self._items > self.bounds.items:
             raise TooLarge(f"more than {self.bounds.items} spans or log records in one request")
 
-    def add(self, part: Part) -> None:
+    def add(self, part: ScopePart) -> None:
         """Keep the items of a scope."""
         if part.items:
             self._parts.append(part)
@@ -172,7 +172,7 @@ def _take_scope(gathering: Gathering, data: bytes, where: tuple[Kept, str], open
             items.append(read(item, under))
         except (ValueError, DecodeError) as error:
             gathering.refuse(f"{place}, {NAMES[signal]} {number}", error)
-    gathering.add(Part(resource, scope, tuple(items)))
+    gathering.add(ScopePart(resource, scope, tuple(items)))
 
 
 def _is(field: Field, number: int) -> bool:

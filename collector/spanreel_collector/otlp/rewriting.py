@@ -12,7 +12,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Sp
 from spanreel.model import Json
 from spanreel_collector.otlp.items import NAMES, READERS, Item, Kept, digest_of
 from spanreel_collector.otlp.json_messages import fill, write
-from spanreel_collector.otlp.parts import Apart, Part
+from spanreel_collector.otlp.parts import Apart, ScopePart
 from spanreel_collector.span import Fault
 
 Change = Callable[[Json], Json]
@@ -27,7 +27,7 @@ def rewrite(apart: Apart, signal: Kept, change: Change) -> Apart:
     """The same parts, each resource, scope and item changed by itself. An item that cannot be is refused."""
     _, _, kind = MESSAGES[signal]
     headers: dict[int, tuple[bytes, bytes]] = {}
-    parts: list[Part] = []
+    parts: list[ScopePart] = []
     faults: list[Fault] = []
     for part in apart.parts:
         try:
@@ -41,13 +41,13 @@ def rewrite(apart: Apart, signal: Kept, change: Change) -> Apart:
                 items.append(READERS[signal](_change(item.data, kind, change), under))
             except ValueError as error:
                 faults.append(_fault(signal, item, error))
-        parts.append(Part(resource, scope, tuple(items)))
+        parts.append(ScopePart(resource, scope, tuple(items)))
     refused = apart.refused + len(faults)
     return replace(apart, parts=tuple(parts), faults=(*apart.faults, *faults), refused=refused)
 
 
 def _headers(
-    part: Part, signal: Kept, change: Change, known: dict[int, tuple[bytes, bytes]]
+    part: ScopePart, signal: Kept, change: Change, known: dict[int, tuple[bytes, bytes]]
 ) -> tuple[bytes, bytes, bytes]:
     """A part's resource and scope, changed, and the digest of both; resources of several parts are changed once."""
     resource_kind, scope_kind, _ = MESSAGES[signal]

@@ -10,7 +10,7 @@ from dataclasses import replace
 from spanreel_collector import dialects
 from spanreel_collector.otlp.grouping import group
 from spanreel_collector.otlp.items import Item
-from spanreel_collector.otlp.parts import Apart, Part
+from spanreel_collector.otlp.parts import Apart, ScopePart
 from spanreel_collector.otlp.protobuf_form import read_message
 from spanreel_collector.sessions.facts import read_ids
 from spanreel_collector.span import RawLog
@@ -24,7 +24,7 @@ def place_logs(apart: Apart) -> Apart:
     return replace(apart, parts=tuple(replace(part, items=_placed(part)) for part in apart.parts))
 
 
-def _placed(part: Part) -> tuple[Item, ...]:
+def _placed(part: ScopePart) -> tuple[Item, ...]:
     loose = tuple(item for item in part.items if item.trace == NO_TRACE)
     if not loose:
         return part.items

@@ -17,7 +17,7 @@ from spanreel_collector.sessions.drafts import Draft, draft_runs
 from spanreel_collector.sessions.eligibility import judge, mark_missing_models
 from spanreel_collector.sessions.facts import Origins, merge_sessions
 from spanreel_collector.sessions.loops import is_loop, join_loops
-from spanreel_collector.sessions.runs import Place, child_places, write_run
+from spanreel_collector.sessions.runs import RunPlace, child_places, write_run
 from spanreel_collector.sessions.tables import COUNTS, Tables
 from spanreel_collector.trace import Trace
 
@@ -110,7 +110,7 @@ class _Book:
             if draft.tool is not None and draft.parent is not None:
                 pages.runs_of_tools[draft.tool.id] = pages.ids[id(draft)]
         path = (root.record.path if root.record else None) or "root"
-        pages.write(root, Place(pages.ids[id(root)], path))
+        pages.write(root, RunPlace(pages.ids[id(root)], path))
         for draft in drafts:
             for placed in (*draft.own(), *draft.around):
                 self.origins.add(placed.span, placed.dialect)
@@ -188,13 +188,13 @@ class _Pages:
     runs_of_tools: dict[str, str] = field(default_factory=dict)
     runs: list[Run] = field(default_factory=list)
 
-    def write(self, draft: Draft, place: Place) -> Run:
+    def write(self, draft: Draft, place: RunPlace) -> Run:
         """Write a run, and after it those inside it."""
         run = write_run(draft, place, self.tables, self.runs_of_tools)
         self.runs.append(run)
         for child, path in child_places(draft, place):
             parent = Parent(run=place.id, tool_call=child.tool.id if child.tool else None)
-            _link_handoff(run, self.write(child, Place(self.ids[id(child)], path, parent)))
+            _link_handoff(run, self.write(child, RunPlace(self.ids[id(child)], path, parent)))
         return run
 
 

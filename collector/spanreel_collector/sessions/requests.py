@@ -33,7 +33,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ToolMentions:
     """What a message tells of tool calls: how many it asks for and answers, and the ids of these."""
 
     calls: int
@@ -42,20 +42,20 @@ class Told:
     answered: tuple[str, ...]
 
 
-_NOTHING_TOLD = Told(0, 0, (), ())
+_NOTHING_TOLD = ToolMentions(0, 0, (), ())
 
 
-def told_of(message: Mapping[str, Json]) -> Told:
+def told_of(message: Mapping[str, Json]) -> ToolMentions:
     """What a message tells of tool calls; of one that many histories share it is worked out once."""
     if type(message) is not Known:
         return _told_of(message)
     if message.calls is None:
         message.calls = _told_of(message)
-    told: Told = message.calls
+    told: ToolMentions = message.calls
     return told
 
 
-def _told_of(message: Mapping[str, Json]) -> Told:
+def _told_of(message: Mapping[str, Json]) -> ToolMentions:
     calls = answers = 0
     called: list[str] = []
     answered: list[str] = []
@@ -67,7 +67,7 @@ def _told_of(message: Mapping[str, Json]) -> Told:
         elif kind == "tool_call_response":
             answers += 1
             answered += filter(None, (_text(part.get("id")),))
-    return Told(calls, answers, tuple(called), tuple(answered)) if calls or answers else _NOTHING_TOLD
+    return ToolMentions(calls, answers, tuple(called), tuple(answered)) if calls or answers else _NOTHING_TOLD
 
 
 def read_requests(models: list[Placed]) -> list[Asked]:

@@ -37,7 +37,7 @@ from spanreel_collector.trace import Placed
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RunPlace:
     """Where a run stands in its session: its id (unique there) and path, and the run and tool call it was made in."""
 
     id: str
@@ -73,7 +73,7 @@ class _Turns:
         return [self.turns[index] for index in sorted(self.turns)]
 
 
-def write_run(draft: Draft, place: Place, tables: Tables, runs_of_tools: dict[str, str]) -> Run:
+def write_run(draft: Draft, place: RunPlace, tables: Tables, runs_of_tools: dict[str, str]) -> Run:
     """The run of the document. ``runs_of_tools`` gives for a tool call's span the run that was made in it."""
     ordered = sorted(draft.models, key=lambda placed: cause(draft, placed))
     models = [placed for placed in ordered if opens_turn(placed)]
@@ -244,7 +244,7 @@ def _position(call: ToolCall) -> int:
     return call.requested_by.position if call.requested_by else -1
 
 
-def child_places(draft: Draft, place: Place) -> list[tuple[Draft, str]]:
+def child_places(draft: Draft, place: RunPlace) -> list[tuple[Draft, str]]:
     """The runs inside this one with their paths: as recorded, else ``root/NAME#k``, k counting those of one name."""
     counts = Counter[str]()
     found = []

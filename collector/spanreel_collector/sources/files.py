@@ -19,7 +19,7 @@ _BACKENDS = ("jaeger:", "phoenix:")
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class UnreadRequest:
     """One export request as it came, still to be read. ``folder`` holds files that it may refer to."""
 
     place: str
@@ -39,7 +39,7 @@ def read_file(path: str) -> Iterator[Batch]:
     return map(read_piece, read_pieces(path))
 
 
-def read_pieces(path: str, passed: Callable[[int], None] | None = None) -> Iterator[Piece]:
+def read_pieces(path: str, passed: Callable[[int], None] | None = None) -> Iterator[UnreadRequest]:
     """The export requests of a file, still to be read; ``passed`` is told how many bytes of it have gone by."""
     name = "standard input" if path == STDIN else path
     folder = None if path == STDIN else str(Path(path).parent)
@@ -50,7 +50,7 @@ def read_pieces(path: str, passed: Callable[[int], None] | None = None) -> Itera
         said = error.strerror or str(error)
         if isinstance(error, IsADirectoryError):
             said = f"it is a folder; name its files, as in {name.rstrip('/')}/*"
-        yield Piece(name, b"", problem=f"cannot be opened: {said}")
+        yield UnreadRequest(name, b"", problem=f"cannot be opened: {said}")
         return
     with raw:
         stream: Any = raw if passed is None else _Watched(raw, passed)
@@ -66,11 +66,11 @@ def size_of(path: str) -> int:
         return 0
 
 
-def _piece(record: Record, name: str, folder: str | None) -> Piece:
-    return Piece(f"{name}:{record.number}", record.data, record.form, folder, record.problem)
+def _piece(record: Record, name: str, folder: str | None) -> UnreadRequest:
+    return UnreadRequest(f"{name}:{record.number}", record.data, record.form, folder, record.problem)
 
 
-def read_piece(piece: Piece) -> Batch:
+def read_piece(piece: UnreadRequest) -> Batch:
     """What an export request holds."""
     if piece.problem is not None:
         return Batch(faults=(Fault(piece.place, piece.problem),))

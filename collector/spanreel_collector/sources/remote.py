@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from spanreel_collector.sources.fetching import Client, FetchError, token_headers
-from spanreel_collector.sources.files import Piece
+from spanreel_collector.sources.files import UnreadRequest
 
 JAEGER_TOKEN, PHOENIX_TOKEN = "JAEGER_TOKEN", "PHOENIX_API_KEY"
 _USER = re.compile("//[^/@]*@")
@@ -38,7 +38,7 @@ class Wanted:
         return self.since or until - _WEEK, until
 
 
-def fetch_pieces(source: str, wanted: Wanted, passed: Callable[[int], None] | None = None) -> Iterator[Piece]:
+def fetch_pieces(source: str, wanted: Wanted, passed: Callable[[int], None] | None = None) -> Iterator[UnreadRequest]:
     """What a backend holds, in pieces still to be read; what cannot be had is a piece with the problem."""
     backend, _, address = source.partition(":")
     pages = _jaeger_pages if backend == "jaeger" else _phoenix_pages
@@ -50,9 +50,9 @@ def fetch_pieces(source: str, wanted: Wanted, passed: Callable[[int], None] | No
             for number, page in enumerate(pages(client, wanted), 1):
                 if passed is not None:
                     passed(len(page))
-                yield Piece(f"{name}:{number}", page)
+                yield UnreadRequest(f"{name}:{number}", page)
     except FetchError as error:
-        yield Piece(f"{name}:{number + 1}", b"", problem=str(error))
+        yield UnreadRequest(f"{name}:{number + 1}", b"", problem=str(error))
 
 
 # -- Jaeger ----------------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from spanreel_collector.span import ENDED, Batch, Fault, Origin, RawSpan
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ToldSpan:
     """A span of a session with what of the document it tells, and the record that its attributes say.
 
     ``around`` is the model call's span in whose turn a tool call stands.
@@ -51,7 +51,7 @@ def read(document: Json, place: str) -> Batch:
     return Batch(tuple(spans), faults=tuple(faults))
 
 
-def spans_of(session: Session) -> Iterator[Told]:
+def spans_of(session: Session) -> Iterator[ToldSpan]:
     """The spans of the session's runs and calls. Calls that left no span, which the document tells again, have none."""
     writer = _Writer(session)
     for told in (told for run in session.runs for told in writer.run(run)):
@@ -66,7 +66,7 @@ def spans_of(session: Session) -> Iterator[Told]:
 class _Writer:
     session: Session
 
-    def run(self, run: Run) -> Iterator[Told]:
+    def run(self, run: Run) -> Iterator[ToldSpan]:
         """The run's own span, where it has one, and those of its calls."""
         inside_tool = run.parent is not None and run.parent.tool_call is not None
         parent = (run.parent.tool_call or run.parent.run) if run.parent is not None else None
@@ -79,7 +79,7 @@ class _Writer:
             if run.parent is None:
                 attributes |= self._session_attributes(run)
             name = run.agent.name or "calls" if record is None else f"invoke_agent {run.agent.name or ''}".strip()
-            yield Told(_span(run, name, (home, parent), attributes, run), run, record)
+            yield ToldSpan(_span(run, name, (home, parent), attributes, run), run, record)
         for turn in run.turns:
             index = turn.index if run.order == "cause" else None
             if turn.model_call is not None:
@@ -114,7 +114,7 @@ class _Writer:
             for parts in [self.session.messages[index].parts]
         )
 
-    def _model_call(self, call: ModelCall, run: Run, home: str, index: int | None) -> Iterator[Told]:
+    def _model_call(self, call: ModelCall, run: Run, home: str, index: int | None) -> Iterator[ToldSpan]:
         messages = self._messages(call.input)
         instructions: tuple[dict[str, Any], ...] = ()
         if messages and messages[0].get("provider_fields") == INSTRUCTIONS:
@@ -148,14 +148,14 @@ class _Writer:
         for number, attempt in enumerate(call.attempts[:-1]):
             tried = _attempt(record, attempt, number)
             span = _span(run, "chat", (f"{call.id}.{number}", home), dict(wire.write(tried)), attempt)
-            yield Told(span, call, tried)
+            yield ToldSpan(span, call, tried)
         unfinished = call.status is Status.UNFINISHED
         timed = call.attempts[-1] if call.attempts and not unfinished else call
         name = f"{call.operation} {call.model or ''}".strip()
-        yield Told(_span(run, name, (call.id, home), dict(wire.write(record)), timed), call, record)
+        yield ToldSpan(_span(run, name, (call.id, home), dict(wire.write(record)), timed), call, record)
 
 
-def _tool_call(call: ToolCall, run: Run, home: str, index: int | None, around: str | None) -> Iterator[Told]:
+def _tool_call(call: ToolCall, run: Run, home: str, index: int | None, around: str | None) -> Iterator[ToldSpan]:
     if not call.executed:
         return
     record = ToolRecord(
@@ -179,7 +179,7 @@ def _tool_call(call: ToolCall, run: Run, home: str, index: int | None, around: s
     # What no answer asks for is placed by the call that it stood in.
     parent = home if call.requested_by is not None or around is None else around
     name = f"execute_tool {call.name}"
-    yield Told(_span(run, name, (call.id, parent), dict(wire.write(record)), call), call, record, around)
+    yield ToldSpan(_span(run, name, (call.id, parent), dict(wire.write(record)), call), call, record, around)
 
 
 def _run_record(run: Run, asked: tuple[Message, ...], answered: tuple[Message, ...]) -> RunRecord:

@@ -13,8 +13,8 @@ from opentelemetry.trace import NoOpTracer, Span, Tracer
 
 from spanreel.player import Player
 from spanreel.protocols import recognise
-from spanreel.scope import Failures
-from spanreel.settings import Capture, Settings
+from spanreel.scope import FailedAttempts
+from spanreel.settings import CaptureLevel, Settings
 from spanreel.tracing import Hold, TracerSource
 
 UNRECORDED = NoOpTracer()
@@ -29,13 +29,13 @@ class Boundary:
     def __init__(self, settings: Settings, source: TracerSource) -> None:
         self.settings = settings
         self.source = source
-        self.records = settings.capture is not Capture.OFF
+        self.records = settings.capture is not CaptureLevel.OFF
         """Whether anything is recorded at all."""
         self.content = settings.content
         """Whether content is recorded."""
         self.recognise = lru_cache(PATHS_KNOWN)(lambda path: recognise("POST", path, settings.paths))
         """The protocol and operation of what is posted to a path; None where that is no model's."""
-        self.loose_failures = Failures()
+        self.loose_failures = FailedAttempts()
         """The failed attempts of model calls that stand in no run."""
 
     def tracer(self, context: Context, player: Player | None) -> tuple[Tracer, Hold]:

@@ -19,17 +19,17 @@ from spanreel.own_tracer import begin
 from spanreel.placing import busy, model_parent, with_span
 from spanreel.player import LiveRun, Player
 from spanreel.scope import (
-    Failure,
-    Failures,
+    FailedAttempt,
+    FailedAttempts,
+    OpenTurn,
     RunScope,
-    Turn,
     implicit_run,
     leave_exchange,
     scope_in,
     session_in,
     span_id_of,
 )
-from spanreel.start_attributes import ExchangeStart, Start, other_instrumentation
+from spanreel.start_attributes import ExchangeStart, OperationStart, other_instrumentation
 
 Decode = Callable[[Mapping[str, str], Sequence[Piece]], list[Piece]]
 
@@ -102,8 +102,8 @@ def open_exchange(  # noqa: PLR0913 - what a model call is made of
     return crossing, capture, live
 
 
-def _open_turn(boundary: Boundary, run: RunScope, tracer: Tracer, player: Player | None) -> Turn:
-    closed: list[Turn] = []
+def _open_turn(boundary: Boundary, run: RunScope, tracer: Tracer, player: Player | None) -> OpenTurn:
+    closed: list[OpenTurn] = []
     with run.lock:
         if run.turns:
             closed = [turn for turn in run.turns if turn.open_models == 0]
@@ -112,19 +112,21 @@ def _open_turn(boundary: Boundary, run: RunScope, tracer: Tracer, player: Player
     for turn in closed:
         turn.span.end(turn.last_end or None)
     rest = {conventions.RUN_ID: run.live.id, conventions.TURN_INDEX: index}
-    start = Start(conventions.AGENT_STEP, str(index), run.live.agent, run.session, player, boundary.content, rest)
+    start = OperationStart(
+        conventions.AGENT_STEP, str(index), run.live.agent, run.session, player, boundary.content, rest
+    )
     span = begin(tracer, start, run.context)
-    turn = Turn(index, span, with_span(run.context, span))
+    turn = OpenTurn(index, span, with_span(run.context, span))
     with run.lock:
         run.turns.append(turn)
     return turn
 
 
 def _remember_failure(
-    failures: Failures, capture: ExchangeCapture, turn: Turn | None, span: Span, error: BaseException | None
+    failures: FailedAttempts, capture: ExchangeCapture, turn: OpenTurn | None, span: Span, error: BaseException | None
 ) -> None:
     failed = (capture.status or 0) >= 400 or (error is not None and isinstance(error, Exception))
     if failed:
         origin = span.get_span_context()
-        failure = Failure(capture.call_id, capture.attempt, turn, origin, time.monotonic())
+        failure = FailedAttempt(capture.call_id, capture.attempt, turn, origin, time.monotonic())
         failures.add(capture.request.body, failure)

@@ -24,7 +24,7 @@ from spanreel.quiet import quietly
 from spanreel.records import RunRecord
 from spanreel.scope import RunScope, ToolScope, merge, scope_in, session_in, span_id_of
 from spanreel.spans import OwnSpan, say
-from spanreel.start_attributes import Start, run_attributes
+from spanreel.start_attributes import OperationStart, run_attributes
 from spanreel.tracing import Hold
 
 
@@ -41,7 +41,7 @@ def open_run(
     path = parent.child_path(request.agent.name) if parent else "root"
     tracer, hold = boundary.tracer(current, player)
     content = boundary.content
-    start = Start(conventions.INVOKE_AGENT, request.agent.name, request.agent, session, player, content)
+    start = OperationStart(conventions.INVOKE_AGENT, request.agent.name, request.agent, session, player, content)
     span = begin(tracer, start, parent_context(current))
     live = LiveRun(
         id=span_id_of(span) or secrets.token_hex(8),
@@ -92,7 +92,7 @@ def _say_started(tracer: Tracer, hold: Hold, scope: RunScope, kept: RunKept, pla
 
 def _begin_started(tracer: Tracer, scope: RunScope, kept: RunKept, player: Player | None) -> Span:
     rest = run_attributes(scope.live)
-    start = Start(conventions.RUN_STARTED, None, scope.live.agent, scope.session, player, kept.content, rest)
+    start = OperationStart(conventions.RUN_STARTED, None, scope.live.agent, scope.session, player, kept.content, rest)
     return begin(tracer, start, scope.context)
 
 
@@ -125,7 +125,7 @@ def hand_over(boundary: Boundary, run: RunScope, agent: Agent, request: ToolRequ
     session = top.session
     tracer, hold = boundary.tracer(top.context, player)
     path = top.child_path(agent.name)
-    start = Start(conventions.INVOKE_AGENT, agent.name, agent, session, player, boundary.content)
+    start = OperationStart(conventions.INVOKE_AGENT, agent.name, agent, session, player, boundary.content)
     span = begin(tracer, start, top.context)
     live = LiveRun(span_id_of(span) or secrets.token_hex(8), path, agent, top.live.id, request)
     scope = RunScope(live=live, span=span, context=top.context, session=session, parent=top)

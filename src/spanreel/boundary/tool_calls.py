@@ -20,7 +20,7 @@ from spanreel.quiet import quietly
 from spanreel.records import ToolRecord
 from spanreel.scope import RunScope, ToolScope, leave_turn, scope_in, session_in
 from spanreel.snapshot import snapshot
-from spanreel.start_attributes import Start, tool_attributes
+from spanreel.start_attributes import OperationStart, tool_attributes
 
 _NOBODY = Agent()
 
@@ -37,7 +37,7 @@ def open_tool(
     session = run.session if run else session_in(current)
     agent = run.live.agent if run else _NOBODY
     rest = tool_attributes(request, run, turn)
-    start = Start(conventions.EXECUTE_TOOL, request.name, agent, session, player, boundary.content, rest)
+    start = OperationStart(conventions.EXECUTE_TOOL, request.name, agent, session, player, boundary.content, rest)
     span = begin(tracer, start, tool_parent(current, run, turn))
     asked = request
     if player is not None:

@@ -9,13 +9,19 @@ from spanreel.model import Status
 from spanreel.replay.judging.facts import Facts
 from spanreel.replay.judging.run_outcomes import RunOutcome
 from spanreel.replay.matching.events import Event, Happening, Subject, describe
-from spanreel.replay.matching.matching import Reason
+from spanreel.replay.matching.matching import MissReason
 from spanreel.replay.matching.mcp_requests import is_required
 from spanreel.replay.matching.naming import name_of
 from spanreel.replay.matching.slots import ModelSlot, Slot
 from spanreel.session import Run
 
-OF_THE_RECORDING: Final = (Reason.LOSSY, Reason.KEYLESS, Reason.NO_RESULT, Reason.NOT_KEPT, Reason.BROKEN_OFF)
+OF_THE_RECORDING: Final = (
+    MissReason.LOSSY,
+    MissReason.KEYLESS,
+    MissReason.NO_RESULT,
+    MissReason.NOT_KEPT,
+    MissReason.BROKEN_OFF,
+)
 """Why a call has no counterpart, where that says nothing about the agent."""
 
 
@@ -24,7 +30,7 @@ def is_inconclusive(facts: Facts, event: Event) -> bool:
     if event.reason in OF_THE_RECORDING:
         return True
     run = next((run for run in facts.recording.session.runs if run.id == event.recorded_id), None)
-    beyond = event.reason in (Reason.UNKNOWN, Reason.EXHAUSTED)
+    beyond = event.reason in (MissReason.UNKNOWN, MissReason.EXHAUSTED)
     return run is not None and run.status is Status.UNFINISHED and beyond
 
 

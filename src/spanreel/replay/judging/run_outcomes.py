@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from spanreel.model import Json
 from spanreel.replay.judging.facts import Facts
 from spanreel.replay.matching.events import REWORDED, Happening
-from spanreel.replay.matching.recording import Scope
+from spanreel.replay.matching.recording import RecordedScope
 from spanreel.session import Run
 
 
@@ -48,7 +48,7 @@ def outcomes_of(facts: Facts) -> list[RunOutcome]:
     return found
 
 
-def _is_due(facts: Facts, scope: Scope, run: Run) -> bool:
+def _is_due(facts: Facts, scope: RecordedScope, run: Run) -> bool:
     """Whether a recorded run has to be made again; of others' recordings, not one that asked nothing of anybody.
 
     What others call an agent's run may be no more than a span around something.

@@ -23,7 +23,7 @@ from spanreel.replay.judging.reasons import (
 from spanreel.replay.judging.run_outcomes import RunOutcome, outcomes_of
 from spanreel.replay.judging.tallies import Count, cost, count, is_replaced, tokens
 from spanreel.replay.matching.events import REWORDED, Event, Happening, Subject, describe
-from spanreel.replay.matching.matching import Reason
+from spanreel.replay.matching.matching import MissReason
 from spanreel.replay.matching.naming import name_of
 from spanreel.replay.matching.recording import Recording
 from spanreel.replay.matching.slots import ModelSlot, ToolSlot
@@ -132,7 +132,7 @@ def judge(
         *(
             f"the outcome of {event.path} cannot be compared: the key of its digests is not here"
             for event in events
-            if event.happening is Happening.RUN_ENDED and event.reason == Reason.KEYLESS
+            if event.happening is Happening.RUN_ENDED and event.reason == MissReason.KEYLESS
         ),
     ]
     past = what_went_past(facts, failures)

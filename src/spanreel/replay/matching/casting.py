@@ -13,7 +13,7 @@ from spanreel.model import Json
 from spanreel.player import LiveRun
 from spanreel.point import ToolRequest
 from spanreel.replay.comparing.canonical import canonical, first_difference
-from spanreel.replay.matching.recording import OUTSIDE, Recording, Scope
+from spanreel.replay.matching.recording import OUTSIDE, RecordedScope, Recording
 from spanreel.replay.matching.slots import ToolSlot
 from spanreel.session import Run
 
@@ -22,7 +22,7 @@ from spanreel.session import Run
 class Role:
     """What a live run plays; ``run`` is None outside every run. ``asked`` counts its model calls, ``turns`` turns."""
 
-    scope: Scope
+    scope: RecordedScope
     root: str
     run: Run | None = None
     asked: int = 0

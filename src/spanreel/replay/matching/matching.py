@@ -1,6 +1,6 @@
 """Which recorded call a live call is: each is used up once, exact or not at all, never by likeness and never by order.
 
-Works on one `Scope`, whose lock the player holds. What to do about a miss is left to the player.
+Works on one `RecordedScope`, whose lock the player holds. What to do about a miss is left to the player.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from spanreel.model import Fidelity, Json, Status
 from spanreel.replay.comparing.canonical import NOTHING, Difference, canonical_arguments, first_difference, text
 from spanreel.replay.comparing.value_map import ValueMap
 from spanreel.replay.matching.mcp_requests import is_required
-from spanreel.replay.matching.recording import Scope
+from spanreel.replay.matching.recording import RecordedScope
 from spanreel.replay.matching.slots import Slot, ToolSlot, precedes
 from spanreel.snapshot import snapshot
 
@@ -43,7 +43,7 @@ class Tier(StrEnum):
     """An equal call of another session."""
 
 
-class Reason(StrEnum):
+class MissReason(StrEnum):
     """Why a live call has no counterpart."""
 
     DIVERGED = "diverged"
@@ -90,7 +90,7 @@ class Match:
 class Miss:
     """A live call not found, with the recorded call that is most like it and the first difference from that."""
 
-    reason: Reason
+    reason: MissReason
     nearest: Slot | None = None
     difference: Difference | None = None
 
@@ -127,10 +127,10 @@ def first_match(attempts: Iterable[Callable[[], Match | Miss]]) -> Match | Miss:
         if isinstance(found, Match):
             return found
         misses.append(found)
-    return next((miss for miss in misses if miss.reason is Reason.KEYLESS), misses[0])
+    return next((miss for miss in misses if miss.reason is MissReason.KEYLESS), misses[0])
 
 
-def match_tool(scope: Scope, live: LiveTool) -> Match | Miss:
+def match_tool(scope: RecordedScope, live: LiveTool) -> Match | Miss:
     """Find a tool call's counterpart and use it up."""
     schema = None if live.raw else scope.schemas.get(live.name)
     arguments = canonical_arguments(live.arguments, schema)
@@ -169,14 +169,14 @@ def match_tool(scope: Scope, live: LiveTool) -> Match | Miss:
         again = _take_tool(scope, equal[-1], Tier.REPEATED, live)
         return replace(again, skipped=()) if isinstance(again, Match) else again
     if equal:
-        return Miss(Reason.EXHAUSTED, equal[-1])
+        return Miss(MissReason.EXHAUSTED, equal[-1])
     renamed = [
         slot
         for slot in scope.tools
         if live.call_id is not None and slot.call.call_id == live.call_id and not slot.spent
     ]
     if not alike and renamed:
-        return Miss(Reason.DIVERGED, renamed[0], Difference("/name", renamed[0].call.name, live.name))
+        return Miss(MissReason.DIVERGED, renamed[0], Difference("/name", renamed[0].call.name, live.name))
     return _missed_tool(scope, [slot for slot in alike if not slot.spent], arguments, live)
 
 
@@ -196,16 +196,18 @@ def _equal_by_ids(alike: Sequence[ToolSlot], schema: Json, ids: ValueMap, argume
     return [slot for slot in left if ids.pairs(slot.arguments(schema), arguments) is not None]
 
 
-def _take_tool(scope: Scope, slot: ToolSlot, tier: Tier, live: LiveTool, *, ambiguous: bool = False) -> Match | Miss:
+def _take_tool(
+    scope: RecordedScope, slot: ToolSlot, tier: Tier, live: LiveTool, *, ambiguous: bool = False
+) -> Match | Miss:
     slot.spent = True
     call, result = slot.call, slot.call.fidelity.get("result")
     serves = not live.runs and call.status is not Status.CANCELLED  # what was broken off has nothing to be served
     if serves and call.status is Status.UNFINISHED:
-        return Miss(Reason.NO_RESULT, slot)
+        return Miss(MissReason.NO_RESULT, slot)
     if serves and result is Fidelity.ABSENT and call.error is None:
-        return Miss(Reason.NOT_KEPT, slot)
+        return Miss(MissReason.NOT_KEPT, slot)
     if serves and slot.result_lost:
-        return Miss(Reason.LOSSY, slot)
+        return Miss(MissReason.LOSSY, slot)
     before = () if live.apart else scope.tools
     skipped = tuple(
         one for one in before if not (one.spent or one.covered) and precedes(one, slot) and is_required(one)
@@ -214,19 +216,19 @@ def _take_tool(scope: Scope, slot: ToolSlot, tier: Tier, live: LiveTool, *, ambi
     return Match(slot, tier, ambiguous, skipped, (MASKED,) if masked else ())
 
 
-def _missed_tool(scope: Scope, candidates: Sequence[ToolSlot], arguments: Json, live: LiveTool) -> Miss:
+def _missed_tool(scope: RecordedScope, candidates: Sequence[ToolSlot], arguments: Json, live: LiveTool) -> Miss:
     schema = scope.schemas
     if (known := live.known) is not None:
         key = blur(text(arguments), known)
         for slot in candidates:
             if not slot.lossy and blur(slot.key(schema.get(slot.call.name)), known) == key:
-                return Miss(Reason.KEYLESS, slot)
+                return Miss(MissReason.KEYLESS, slot)
     whole = [slot for slot in candidates if not slot.lossy]
     if not whole:
-        return Miss(Reason.LOSSY, candidates[0]) if candidates else Miss(Reason.UNKNOWN)
+        return Miss(MissReason.LOSSY, candidates[0]) if candidates else Miss(MissReason.UNKNOWN)
     nearest = max(whole, key=lambda slot: _shared(slot.arguments(schema.get(slot.call.name)), arguments))
     recorded = nearest.arguments(schema.get(nearest.call.name))
-    return Miss(Reason.DIVERGED, nearest, first_difference(recorded, arguments))
+    return Miss(MissReason.DIVERGED, nearest, first_difference(recorded, arguments))
 
 
 def _shared(recorded: Json, live: Json) -> int:

@@ -13,7 +13,7 @@ from spanreel.model import MCP_REQUESTS, Json, Status, ToolKind
 from spanreel.point import RecordedError, ToolRequest, ToolResult
 from spanreel.replay.comparing.canonical import canonical_arguments, first_difference
 from spanreel.replay.matching.answers import tool_answer
-from spanreel.replay.matching.recording import Recording, Scope
+from spanreel.replay.matching.recording import RecordedScope, Recording
 from spanreel.replay.matching.slots import Slot, ToolSlot
 from spanreel.session import ToolCall
 
@@ -49,7 +49,7 @@ def is_handshake(request: ToolRequest) -> bool:
     return request.name in _HANDSHAKE
 
 
-def answer(recording: Recording, scope: Scope, request: ToolRequest) -> Answered | None:
+def answer(recording: Recording, scope: RecordedScope, request: ToolRequest) -> Answered | None:
     """The answer: the next equal request of the scope, else the last, else one of the session; None for no answer."""
     arguments = canonical_arguments(request.arguments)
     for place in (scope, *recording.all_scopes()):

@@ -1,6 +1,6 @@
 """Which recorded model call a live request is: its counterpart among those whose predecessors have been made, exactly.
 
-Works on one `Scope`, whose lock the player holds. What to do about a miss is left to the player.
+Works on one `RecordedScope`, whose lock the player holds. What to do about a miss is left to the player.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from spanreel.replay.comparing.leniencies import leniencies
 from spanreel.replay.comparing.placeholders import blur_json
 from spanreel.replay.comparing.sharing import shared_fields
 from spanreel.replay.comparing.value_map import ValueMap
-from spanreel.replay.matching.matching import MASKED, Match, Miss, Reason, Tier
-from spanreel.replay.matching.recording import Scope
+from spanreel.replay.matching.matching import MASKED, Match, Miss, MissReason, Tier
+from spanreel.replay.matching.recording import RecordedScope
 from spanreel.replay.matching.slots import LOST, ModelSlot, precedes
 
 
@@ -41,7 +41,7 @@ class LiveModel:
     """The new pairs of ids by which it is equal to a recorded call, by that call's id."""
 
 
-def match_model(scope: Scope, live: LiveModel) -> Match | Miss:
+def match_model(scope: RecordedScope, live: LiveModel) -> Match | Miss:
     """Find a model request's counterpart, or the next attempt of the one that failed, and use it up."""
     asked = identity(live.request)
     slots = [slot for slot in scope.models if not slot.covered]
@@ -73,9 +73,9 @@ def _take_model(
     attempt, slot.served, slot.spent = slot.served, slot.served + 1, True
     last = slot.served == slot.attempts
     if last and slot.call.status is Status.UNFINISHED and not slot.call.output:
-        return Miss(Reason.NO_RESULT, slot)
+        return Miss(MissReason.NO_RESULT, slot)
     if last and slot.answer_lost and slot.call.status is not Status.CANCELLED:
-        return Miss(Reason.LOSSY, slot)
+        return Miss(MissReason.LOSSY, slot)
     if slot.call.fidelity.get("input") is Fidelity.REDACTED and MASK in text(asked):
         uncompared = (*uncompared, MASKED)
     lenient = leniencies(slot.identity, asked) if _is_shared(slot, live) else ()
@@ -92,18 +92,18 @@ def _missed_model(
 ) -> Miss:
     for slot in slots:
         if not slot.spent and slot not in ready and _compare(slot, asked, live)[0] is None:
-            return Miss(Reason.TOO_EARLY, slot)
+            return Miss(MissReason.TOO_EARLY, slot)
     for slot in ready if live.known is not None else ():
         if _compare(slot, asked, live, blurred=True)[0] is None:
-            return Miss(Reason.KEYLESS, slot)
+            return Miss(MissReason.KEYLESS, slot)
     whole = [slot for slot in ready if not slot.lossy]
     if whole:
         nearest = max(whole, key=lambda slot: _likeness(slot.identity, asked))
-        return Miss(Reason.DIVERGED, nearest, _compare(nearest, asked, live)[0])
+        return Miss(MissReason.DIVERGED, nearest, _compare(nearest, asked, live)[0])
     if ready:
-        return Miss(Reason.LOSSY, ready[0])
+        return Miss(MissReason.LOSSY, ready[0])
     used = [slot for slot in slots if _compare(slot, asked, live)[0] is None]
-    return Miss(Reason.EXHAUSTED, used[-1]) if used else Miss(Reason.UNKNOWN)
+    return Miss(MissReason.EXHAUSTED, used[-1]) if used else Miss(MissReason.UNKNOWN)
 
 
 def _compare(

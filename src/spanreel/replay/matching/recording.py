@@ -17,7 +17,7 @@ OUTSIDE = "outside every run"
 
 
 @dataclass(eq=False)
-class Scope:
+class RecordedScope:
     """The calls among which a live call may find its counterpart."""
 
     label: str
@@ -57,7 +57,7 @@ class Recording:
         roots = [run] if run is not None else session.roots()
         self.roots = [root for root in roots if not root.implicit]
         loose = [root for root in roots if root.implicit]
-        self.scopes: dict[str, Scope] = {}
+        self.scopes: dict[str, RecordedScope] = {}
         self.covered: set[str] = set()
         """The runs inside tool calls that have been served, which will not be made."""
         # Others record a loop's calls and the span around them, which says nothing of an agent: still one run.
@@ -74,7 +74,7 @@ class Recording:
         for one in self._with_descendants(loose):
             self.scopes[one.id] = self._open(one.path, [one]) if one not in loose else self.outside
 
-    def children(self, scope: Scope) -> list[Run]:
+    def children(self, scope: RecordedScope) -> list[Run]:
         """The runs that happened inside the scope's own."""
         inside = {run.id for run in scope.runs}
         children = [run for run in self.session.runs if run.parent is not None and run.parent.run in inside]
@@ -93,7 +93,7 @@ class Recording:
             for slot in scope.slots if scope is not None else []:
                 slot.covered = True
 
-    def all_scopes(self) -> list[Scope]:
+    def all_scopes(self) -> list[RecordedScope]:
         """Every scope once, in the order of the recording."""
         return list({id(scope): scope for scope in (*self.scopes.values(), self.outside)}.values())
 
@@ -120,8 +120,8 @@ class Recording:
             ]
         return found
 
-    def _open(self, label: str, runs: list[Run]) -> Scope:
-        scope = Scope(label, runs)
+    def _open(self, label: str, runs: list[Run]) -> RecordedScope:
+        scope = RecordedScope(label, runs)
         for place, run in enumerate(runs):
             calls = list(run.model_calls())
             for number, call in enumerate(calls, len(scope.models) + 1):

@@ -16,7 +16,7 @@ from spanreel.replay.comparing.placeholders import Redact, redact_value
 from spanreel.replay.matching.casting import Role
 from spanreel.replay.matching.events import REWORDED, Event, Happening, Subject, contrast, told
 from spanreel.replay.matching.lanes import current_lane
-from spanreel.replay.matching.matching import Reason
+from spanreel.replay.matching.matching import MissReason
 from spanreel.replay.matching.outcome import Ending, compare_form, compare_outcome, lenient_outcome
 from spanreel.replay.playing.play import Play
 from spanreel.replay.playing.recorded_input import recorded_arguments
@@ -68,7 +68,7 @@ def _ended(play: Play, run: LiveRun, role: Role, lives: list[Ending]) -> Event:
     if difference is not None and play.known is not None:
         blurred = play.placeholders.blurred
         if compare_outcome(play.session, role.run, lives[-1], blurred)[0] is None:
-            return replace(ended, reason=Reason.KEYLESS.value, uncompared=("outcome",))
+            return replace(ended, reason=MissReason.KEYLESS.value, uncompared=("outcome",))
     if difference is not None and play.casting.root(run) in play.models.live:
         words = told(difference) or {}
         difference = compare_form(play.session, role.run, lives[0])[0]

@@ -20,7 +20,7 @@ from spanreel.replay.matching import mcp_requests
 from spanreel.replay.matching.answers import patience, tool_answer
 from spanreel.replay.matching.casting import Role
 from spanreel.replay.matching.events import Event, Happening, Subject
-from spanreel.replay.matching.matching import LiveTool, Match, Miss, Reason, Tier, first_match, match_tool
+from spanreel.replay.matching.matching import LiveTool, Match, Miss, MissReason, Tier, first_match, match_tool
 from spanreel.replay.matching.naming import name_of
 from spanreel.replay.matching.slots import ToolSlot
 from spanreel.replay.playing.play import Play
@@ -91,7 +91,7 @@ def answer_mcp_request(play: Play, run: LiveRun | None, request: ToolRequest) ->
     found = mcp_requests.answer(play.casting.recording, role.scope, request)
     event = Event(Happening.SERVED, Subject.TOOL, role.path, request.name)
     if found is None:
-        play.miss(run, missed(replace(event, recorded_id=role.recorded_id), Miss(Reason.UNKNOWN)))
+        play.miss(run, missed(replace(event, recorded_id=role.recorded_id), Miss(MissReason.UNKNOWN)))
     if found.slot is not None:
         play.ledger.tell(replace(event, recorded_id=found.slot.call.id, tier=Tier.EXACT.value))
     elif found.made_up is not None:
@@ -104,7 +104,7 @@ def _let_through(play: Play, run: LiveRun | None, role: Role, request: ToolReque
     event = Event(Happening.LET_THROUGH, Subject.TOOL, role.path, request.name)
     # Of a handoff, others recorded only that a model asked for it and the next agent ran.
     unseen = request.kind is ToolKind.HANDOFF and play.imported
-    if unseen and isinstance(found, Miss) and found.reason is Reason.UNKNOWN:
+    if unseen and isinstance(found, Miss) and found.reason is MissReason.UNKNOWN:
         play.ledger.tell(replace(event, recorded_id=role.recorded_id))
         return
     slot = play.decide(run, role, event, found)

@@ -16,7 +16,7 @@ from spanreel.replay.comparing.value_map import ValueMap
 from spanreel.replay.matching.casting import Casting, Role
 from spanreel.replay.matching.events import Event, Happening, Subject
 from spanreel.replay.matching.lanes import Lane, current_lane
-from spanreel.replay.matching.matching import Match, Miss, Reason
+from spanreel.replay.matching.matching import Match, Miss, MissReason
 from spanreel.replay.matching.naming import name_of
 from spanreel.replay.matching.recording import Recording
 from spanreel.replay.matching.slots import ModelSlot, Slot
@@ -82,7 +82,7 @@ class Play:
         subject = Subject.MODEL if isinstance(slot, ModelSlot) else Subject.TOOL
         name = slot.call.model if isinstance(slot, ModelSlot) else slot.call.name
         event = Event(Happening.MISSED, subject, role.path, name, slot.number, role.recorded_id)
-        self.miss(run, missed(event, Miss(Reason.BROKEN_OFF, slot)))
+        self.miss(run, missed(event, Miss(MissReason.BROKEN_OFF, slot)))
 
     def edit(self, run: LiveRun | None, role: Role, slot: Slot) -> None:
         """What comes after an answer that was changed was never recorded."""

@@ -13,11 +13,11 @@ from spanreel.replay.changing.tool_policies import Choice, History, OnMiss, Pass
 from spanreel.replay.comparing.canonical import canonical_arguments, text
 from spanreel.replay.matching.answers import tool_answer
 from spanreel.replay.matching.events import FORBIDDEN, Event, Happening, describe, told
-from spanreel.replay.matching.matching import Match, Miss, Reason, Tier
+from spanreel.replay.matching.matching import Match, Miss, MissReason, Tier
 from spanreel.replay.matching.naming import name_of
 from spanreel.session import Session, ToolCall
 
-GENUINE = (Reason.DIVERGED, Reason.EXHAUSTED, Reason.UNKNOWN, Reason.NO_CASE)
+GENUINE = (MissReason.DIVERGED, MissReason.EXHAUSTED, MissReason.UNKNOWN, MissReason.NO_CASE)
 """Why a call is not in the recording, where it is not the recording's fault."""
 
 
@@ -58,7 +58,7 @@ def rule(policies: ToolPolicies, asked: Asked, others: Sequence[Session]) -> Rul
     if isinstance(policy, Static):
         case = next((case for case in policy.cases if case.fits(asked.arguments)), None)
         if case is None:
-            return _unmatched(policies, asked, Miss(Reason.NO_CASE), others)
+            return _unmatched(policies, asked, Miss(MissReason.NO_CASE), others)
         event = replace(asked.event, recorded_id=recorded.id if recorded else None, tier=Tier.STATIC.value)
         failure = RecordedError("RuntimeError", case.error) if case.error is not None else None
         return Ruling(event, failure or ToolResult(copy.deepcopy(case.result)))

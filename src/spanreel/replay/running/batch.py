@@ -24,10 +24,10 @@ from spanreel.replay.guarding.gate import unseen
 from spanreel.replay.judging.junit import write_junit
 from spanreel.replay.judging.report import to_json, write_value
 from spanreel.replay.judging.verdict import Verdict
-from spanreel.replay.running.batch_summary import EXIT_CODES, REFUSED, Outcome, closing_of, line_of, summarise
+from spanreel.replay.running.batch_summary import EXIT_CODES, REFUSED, BatchOutcome, closing_of, line_of, summarise
 from spanreel.replay.running.entries import play_entry
 from spanreel.replay.running.entry import load
-from spanreel.replay.running.inventory import SUMMARY_FILE, Item, files_of, items_of
+from spanreel.replay.running.inventory import SUMMARY_FILE, Candidate, files_of, items_of
 from spanreel.replay.running.options import GiveBack, Options
 from spanreel.replay.running.preflight import check, find_run
 from spanreel.replay.running.recovered import with_recovered
@@ -60,7 +60,7 @@ def batch_command(  # noqa: PLR0913 - each is a question of its own, and most ha
     """
     folder = _report_folder(sources, options)
     files = list(files_of(sources))
-    outcomes: list[Outcome] = []
+    outcomes: list[BatchOutcome] = []
     lost: list[str] = []
     before = folder if resume else None
     for outcome in play_all(files, options, jobs=jobs, folder=before, write_to=folder, faults=faults):
@@ -90,7 +90,7 @@ def play_all(  # noqa: PLR0913 - as above
     folder: Path | None = None,
     write_to: Path | None = None,
     faults: Mapping[str, str] | None = None,
-) -> Iterator[Outcome]:
+) -> Iterator[BatchOutcome]:
     """The outcomes in the order in which they end. ``folder`` holds reports of before, which are not made again.
 
     A report is written as soon as it is made, so that an interrupted batch can go on from there.
@@ -98,7 +98,7 @@ def play_all(  # noqa: PLR0913 - as above
     asked = _asked(options)
     stopped = threading.Event()
     with _in_place(options), ThreadPoolExecutor(jobs, thread_name_prefix="spanreel-replay") as pool:
-        pending: set[Future[Outcome | None]] = set()
+        pending: set[Future[BatchOutcome | None]] = set()
         try:
             for item in items_of(files, faults):
                 made = _resumed(item, asked, folder)
@@ -118,26 +118,26 @@ def play_all(  # noqa: PLR0913 - as above
             stopped.set()
 
 
-def _ended(done: set[Future[Outcome | None]]) -> Iterator[Outcome]:
+def _ended(done: set[Future[BatchOutcome | None]]) -> Iterator[BatchOutcome]:
     yield from sorted((outcome for one in done if (outcome := one.result()) is not None), key=lambda one: one.name)
 
 
 def _play(
-    item: Item, options: Options, asked: dict[str, Json], write_to: Path | None, stopped: threading.Event
-) -> Outcome | None:
+    item: Candidate, options: Options, asked: dict[str, Json], write_to: Path | None, stopped: threading.Event
+) -> BatchOutcome | None:
     """Play one session; None where the batch has been interrupted meanwhile."""
     if stopped.is_set():
         return None
     report = {**_report(item, options), "asked": asked, "document": _digest_of(item)}
     if stopped.is_set():
         return None
-    outcome = Outcome(item.name, report, source=item.source)
+    outcome = BatchOutcome(item.name, report, source=item.source)
     if write_to is not None:
         write_value(report, write_to / f"{item.name}.json")
     return outcome
 
 
-def _report(item: Item, options: Options) -> dict[str, Json]:
+def _report(item: Candidate, options: Options) -> dict[str, Json]:
     if item.session is None:
         return _refusal(item, item.refused or "", REFUSED)
     try:
@@ -154,7 +154,7 @@ def _report(item: Item, options: Options) -> dict[str, Json]:
         return _refusal(item, f"{type(error).__name__}: {error} ended its thread", str(Verdict.FAIL))
 
 
-def _refusal(item: Item, why: str, verdict: str) -> dict[str, Json]:
+def _refusal(item: Candidate, why: str, verdict: str) -> dict[str, Json]:
     session = item.session
     return {
         "schema": "spanreel.replay/1",
@@ -170,7 +170,7 @@ def _refusal(item: Item, why: str, verdict: str) -> dict[str, Json]:
 # -- an interrupted batch, gone on with --------------------------------------------------------------------------------
 
 
-def _resumed(item: Item, asked: dict[str, Json], folder: Path | None) -> Outcome | None:
+def _resumed(item: Candidate, asked: dict[str, Json], folder: Path | None) -> BatchOutcome | None:
     """The report of before, where it is of the same revision of the session and of the same question."""
     if folder is None or item.session is None:
         return None
@@ -181,7 +181,7 @@ def _resumed(item: Item, asked: dict[str, Json], folder: Path | None) -> Outcome
     if not isinstance(report, dict) or report.get("verdict") not in EXIT_CODES:
         return None
     wanted = {"revision": item.session.revision, "asked": asked, "document": _digest_of(item)}
-    return Outcome(item.name, report, True, item.source) if wanted.items() <= report.items() else None
+    return BatchOutcome(item.name, report, True, item.source) if wanted.items() <= report.items() else None
 
 
 def _asked(options: Options) -> dict[str, Json]:
@@ -194,7 +194,7 @@ def _asked(options: Options) -> dict[str, Json]:
     }
 
 
-def _digest_of(item: Item) -> Json:
+def _digest_of(item: Candidate) -> Json:
     """Two documents may bear the same revision: one written by hand, one converted into another folder."""
     return hashlib.sha256(write_session(item.session).encode()).hexdigest() if item.session is not None else None
 

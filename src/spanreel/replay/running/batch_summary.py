@@ -18,7 +18,7 @@ WORST_FIRST: Final = (Verdict.FAIL, Verdict.NOT_INTERCEPTED, REFUSED, Verdict.IN
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class BatchOutcome:
     """What came of one session."""
 
     name: str
@@ -33,7 +33,7 @@ class Outcome:
         return str(self.report["verdict"])
 
 
-def summarise(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def summarise(outcomes: Sequence[BatchOutcome]) -> dict[str, Any]:
     """All outcomes as one JSON value: verdicts by session, counts by verdict, calls, and the exit code of the worst."""
     verdicts = Counter(outcome.verdict for outcome in outcomes)
     worst = next((str(verdict) for verdict in WORST_FIRST if verdicts[str(verdict)]), str(Verdict.PASS))
@@ -60,14 +60,14 @@ def summarise(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     }
 
 
-def line_of(outcome: Outcome) -> str:
+def line_of(outcome: BatchOutcome) -> str:
     """A session, its verdict, and why."""
     reasons: Any = outcome.report["reasons"]
     said = f": {reasons[0]}" if reasons else ""
     return f"{outcome.verdict:<15} {outcome.name}{said}{' (of before)' if outcome.resumed else ''}"
 
 
-def closing_of(outcomes: Sequence[Outcome]) -> str:
+def closing_of(outcomes: Sequence[BatchOutcome]) -> str:
     """How many came to what."""
     verdicts = Counter(outcome.verdict for outcome in outcomes)
     counted = ", ".join(f"{verdicts[str(one)]} {one}" for one in reversed(WORST_FIRST) if verdicts[str(one)])

@@ -21,7 +21,7 @@ LONGEST_NAME: Final = 150
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class Candidate:
     """One session to replay; ``name`` is that of its report. ``session`` is None where ``refused`` says why."""
 
     name: str
@@ -48,7 +48,7 @@ def files_of(sources: Sequence[str]) -> Iterator[tuple[str, str | None]]:
         yield from ((str(one), run) for one in found)
 
 
-def items_of(files: Sequence[tuple[str, str | None]], faults: Mapping[str, str] | None = None) -> Iterator[Item]:
+def items_of(files: Sequence[tuple[str, str | None]], faults: Mapping[str, str] | None = None) -> Iterator[Candidate]:
     """Every session of these files, read when it is its turn; what cannot be read is refused, and the rest goes on.
 
     ``faults`` says of files that are not there why they are not.
@@ -60,10 +60,10 @@ def items_of(files: Sequence[tuple[str, str | None]], faults: Mapping[str, str] 
                 raise SessionError(faults[path])
             sessions: list[Session] = load_sessions(path)
         except SessionError as error:
-            yield Item(_name(Path(path).stem, None, names), path, None, run, str(error))
+            yield Candidate(_name(Path(path).stem, None, names), path, None, run, str(error))
             continue
         for session in sessions:
-            yield Item(_name(session.id, run, names), path, session, run)
+            yield Candidate(_name(session.id, run, names), path, session, run)
 
 
 def _name(identity: str, run: str | None, names: Counter[str]) -> str:

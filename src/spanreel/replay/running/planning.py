@@ -11,7 +11,7 @@ from spanreel.replay.changing.changes import ROOT, Changes, overrides_of
 from spanreel.replay.changing.tool_policies import Choice, History, OnMiss, Passthrough, choose
 from spanreel.replay.comparing.canonical import canonical_arguments
 from spanreel.replay.matching.naming import name_of
-from spanreel.replay.matching.recording import OUTSIDE, Recording, Scope
+from spanreel.replay.matching.recording import OUTSIDE, RecordedScope, Recording
 from spanreel.replay.matching.slots import ModelSlot, Slot
 from spanreel.replay.playing.answering_tools import RUNNING
 from spanreel.replay.running.preflight import check, doubts
@@ -45,7 +45,7 @@ def plan(session: Session, run: Run | None, changes: Changes, *, serve_redacted:
     return Plan((*lines, f"refused: {refused}" if refused else "it would start"), refused)
 
 
-def _tools(scopes: list[Scope], changes: Changes) -> Iterator[str]:
+def _tools(scopes: list[RecordedScope], changes: Changes) -> Iterator[str]:
     """What answers each tool that was called or offered."""
     called = {slot.call.name: slot for scope in scopes for slot in scope.tools if slot.call.kind not in RUNNING}
     names = dict.fromkeys([*called, *(name for scope in scopes for name in scope.schemas)])
@@ -60,7 +60,7 @@ def _tools(scopes: list[Scope], changes: Changes) -> Iterator[str]:
             yield f"{name}: {_said(choice, writes=writes)}{effect}{unused}"
 
 
-def _is_running(scopes: list[Scope], name: str) -> bool:
+def _is_running(scopes: list[RecordedScope], name: str) -> bool:
     return any(slot.call.name == name and slot.call.kind in RUNNING for scope in scopes for slot in scope.tools)
 
 
@@ -80,7 +80,7 @@ def _said(choice: Choice, *, writes: bool) -> str:
     return f"{source}; a call that is not there {miss[policy.on_miss]}"
 
 
-def _calls(scope: Scope, changes: Changes, live: set[str]) -> Iterator[str]:
+def _calls(scope: RecordedScope, changes: Changes, live: set[str]) -> Iterator[str]:
     """What answers each recorded call, should it come again."""
     turn = 0
     path = ROOT if scope.label == OUTSIDE else scope.label
@@ -98,7 +98,7 @@ def _calls(scope: Scope, changes: Changes, live: set[str]) -> Iterator[str]:
             live.add(root)
 
 
-def _answer(slot: Slot, scope: Scope, changes: Changes, live: bool) -> str:
+def _answer(slot: Slot, scope: RecordedScope, changes: Changes, live: bool) -> str:
     if isinstance(slot, ModelSlot):
         if live:
             return "asked live"
@@ -135,7 +135,7 @@ def _lost(asked: bool, answered: bool) -> str | None:
     return "never served: the recording has lost the answer" if answered else None
 
 
-def _provider_tools(scopes: list[Scope]) -> list[str]:
+def _provider_tools(scopes: list[RecordedScope]) -> list[str]:
     """The tools that the provider's server ran: they cannot be intercepted, and stand in the model's answers."""
     calls = [call for scope in scopes for run in scope.runs for call in run.tool_calls()]
     names = dict.fromkeys(call.name for call in calls if call.kind is ToolKind.PROVIDER)
