@@ -6,6 +6,7 @@ from typing import Final
 
 from spanreel.detectors.addresses import EMAIL, IPV4, IPV6
 from spanreel.detectors.assignments import ASSIGNMENT
+from spanreel.detectors.beside import BESIDE, IN_CALL
 from spanreel.detectors.credentials import (
     ARGUMENT,
     BASIC,
@@ -39,6 +40,8 @@ DETECTORS: Final = (
     SESSION_COOKIE,
     ARGUMENT,
     ASSIGNMENT,
+    BESIDE,
+    IN_CALL,
     SPOKEN,
     EMAIL,
     IBAN,

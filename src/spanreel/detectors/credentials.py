@@ -80,7 +80,9 @@ _NAMED: Final = re.compile(
     r"(?P<quote>[\"'`\\\[]{0,4}+)(?!redacted[]:]|=)"
     rf"(?P<value>{_OF_VALUE}{{1,512}}+)"
 )
-_REST: Final = re.compile(f"{_OF_VALUE}*+")
+# Parameters may be quoted (Digest, OAuth, Hawk), in JSON with escapes.
+_QUOTED: Final = r"\"(?:[^\"\\\r\n]|\\[^\r\n])*+\"|\\\"(?:[^\"\\\r\n]|\\\\\\\"|\\(?!\"))*+\\\""
+_REST: Final = re.compile(rf"(?:{_OF_VALUE}|(?<==)(?:{_QUOTED}))*+")
 
 
 def _find_headers(text: str, places: Sequence[int]) -> list[Found]:
@@ -157,23 +159,30 @@ SESSION_COOKIE: Final = Detector(
 def _is_password_argument(match: re.Match[str]) -> bool:
     """Behind a command that takes one: ``docker run -u 1000:1000`` stays, as does ``ssh -p 2222``."""
     line = match.string[max(0, match.start() - 160) : match.start()].rpartition("\n")[2]
-    command = _TAKES_USER if match["user"] else _TAKES_IT_APART if match["apart"] else _TAKES_PASSWORD
+    command = _TAKES_USER if match["user"] else _TAKES_IT_APART[match["flag"]] if match["apart"] else _TAKES_PASSWORD
     value = match["value"]
     return command.search(line) is not None and not is_placeholder(value) and any(map(str.isalnum, value))
 
 
 _TAKES_USER: Final = re.compile(r"\b(?:curl|wget|https?|xh)(?:\.exe)?\b")
 _TAKES_PASSWORD: Final = re.compile(r"\b(?:mysql|mysqldump|mysqladmin|mariadb|sshpass)\b")
-_TAKES_IT_APART: Final = re.compile(
-    r"\bsshpass\Z|\b(?:docker|podman|buildah|nerdctl|skopeo|helm registry|oc|az|cf|argocd) login\b"
-)
+_TAKES_IT_APART: Final = {
+    "p": re.compile(
+        r"\bsshpass\Z|\b(?:docker|podman|buildah|nerdctl|skopeo|helm registry|oc|az|cf|argocd) login\b"
+        r"|\bmongo(?:sh|dump|restore|import|export)?\b"
+    ),
+    "P": re.compile(r"\b(?:sqlcmd|bcp|zip|unzip)\b"),
+    "a": re.compile(r"\bredis-cli\b"),
+    "w": re.compile(r"\bldap(?:search|add|modify|delete|passwd|whoami)\b"),
+}
+"""By the letter of the argument."""
 
 ARGUMENT: Final = Detector(
     "password argument",
     Kind.CREDENTIAL,
-    ("-u ", "-user ", "-user=", " -p"),
+    ("-u ", "-user ", "-user=", " -p", " -a ", " -w "),
     matching(
-        r"(?:(?:-u |-user[ =])(?P<user>[\"']?[^\s:\"']{1,64}):| -p(?P<apart> )?[\"']?)"
+        r"(?:(?:-u |-user[ =])(?P<user>[\"']?[^\s:\"']{1,64}):| -(?:(?P<flag>[pPaw])(?P<apart> )|p)[\"']?)"
         r"(?P<value>[^\s\"'-][^\s\"']{2,128})",
         _is_password_argument,
     ),

@@ -21,10 +21,10 @@ _SAID: Final = re.compile(
     r"|credentials?)"
     r"(?P<link>"
     # What it is for may stand between: "the password for the staging database is".
-    r"(?:[ \t]{1,3}(?:for|of|to|on|in|at)(?:[ \t]{1,3}[\w.@-]{1,32}){1,4}?)?"
-    r"(?:[ \t]{0,3}(?:[:=]|->|=>)[ \t]{0,3}"
-    r"|[ \t]{1,3}(?:is|was|are|being|becomes|es|est|ist|lautet)(?:[ \t]now)?:?[ \t]{1,3}"
-    r"|[ \t]{1,3}(?:(?:is|was|has been|had been)[ \t]{1,3})?(?:set|changed|reset|updated)[ \t]{1,3}to[ \t]{1,3})"
+    r"(?:[ \t]{1,3}(?:for|of|to|on|in|at)(?:[ \t]{1,3}[\w.@-]{1,32}){1,4}?|[ \t]{1,3}\([^()\r\n]{1,32}\))?"
+    r"(?:(?:\*\*)?[ \t]{0,3}(?:[:=]|->|=>)(?:\*\*)?[ \t]{0,3}"
+    r"|[ \t]{1,3}(?:(?:is|was|has been|had been)[ \t]{1,3})?(?:set|changed|reset|updated)[ \t]{1,3}to[ \t]{1,3}"
+    r"|[ \t]{1,3}(?:is|was|are|being|becomes|es|est|ist|lautet)(?:[ \t]now)?:?[ \t]{1,3})"
     r"|[ \t]{1,3}to[ \t]{1,3}|[ \t]{1,3}))"
     r"(?P<quote>[\"'`“*]{0,2})\(?(?P<value>[^\s\"'`“”<>*,;]{6,200})"
 )
@@ -52,12 +52,12 @@ def _find_said(text: str, places: Sequence[int]) -> list[Found]:
                 break
         else:
             continue
-        if match["link"].strip() in {":", "="} and match["apart"] != " " and " " not in match["name"]:
+        if match["link"].strip("* \t") in {":", "="} and match["apart"] != " " and " " not in match["name"]:
             continue  # an assignment, which has a detector of its own
         value = match["value"].rstrip(_TRAILING)
         if match["name"].lower() == "key" and not _is_called_key(text, match.start(), value):
             continue
-        if _is_secret(value, match["link"].strip(), bool(match["quote"])):
+        if is_secret(value, match["link"].strip("* \t"), bool(match["quote"])):
             found.append(Found(match.start("value"), match.start("value") + len(value)))
             done = match.end()
     return found
@@ -86,7 +86,8 @@ def _is_called_key(text: str, place: int, value: str) -> bool:
     return len(value) >= 20 and value.isalnum() and looks_random(value) and _OTHER_KEYS.search(before) is None
 
 
-def _is_secret(value: str, link: str, quoted: bool) -> bool:
+def is_secret(value: str, link: str, quoted: bool) -> bool:
+    """Whether a value is a credential that stands behind a word for one; ``link`` is what stands between."""
     if len(value) < 6 or (_PLAIN.match(value) is not None and not _is_random_in_parts(value)):
         return False
     digest = _HEX.fullmatch(value) is not None
