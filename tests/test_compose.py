@@ -63,6 +63,8 @@ def test_the_service_starts_with_what_it_is_given() -> None:
     assert (settings.keep, settings.log_format) == (90 * 86_400, "json")
     # Reached from outside its container, it does not start without a token.
     assert set(TOKENS) & set(variables) == {"SPANREEL_TOKEN", "SPANREEL_INGEST_TOKEN"}
+    # Told to stop, it is not killed before it is done: without that Docker waits for ten seconds.
+    assert int(SERVICES["spanreel"]["stop_grace_period"].removesuffix("s")) > settings.stop_seconds
 
 
 def test_every_variable_that_is_set_for_the_service_is_one_that_it_reads() -> None:
