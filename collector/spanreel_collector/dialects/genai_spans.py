@@ -43,6 +43,8 @@ _WRITTEN = {
 _TOOLS = ("execute_tool", "retrieval", *_MEMORY)
 KNOWN = (*_MODEL, *_RUNS, *_TOOLS)
 """The operations that are calls or runs."""
+MERGED_TOOLS = "(merged tools)"
+"""What Google ADK calls the tool of such a span."""
 _ONLY_OF_MODELS = (names.RESPONSE_ID, names.RESPONSE_FINISH_REASONS)
 """By these a model call is known that does not name its operation."""
 _KINDS = {"extension": ToolKind.PROVIDER, "datastore": ToolKind.RETRIEVER}
@@ -78,7 +80,8 @@ def read(span: RawSpan) -> Record | None:
     if operation in _RUNS:
         return _read_run(span, operation)
     if operation in _TOOLS:
-        return _read_tool(span, operation)
+        # What ADK has around the answers of tools that ran side by side is no call, whoever's tracer it goes through.
+        return None if span.attributes.get(names.TOOL_NAME) == MERGED_TOOLS else _read_tool(span, operation)
     return _read_model(span, Operation.CHAT) if _may_be_model(span) else None
 
 

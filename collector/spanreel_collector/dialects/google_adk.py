@@ -11,7 +11,7 @@ from spanreel import conventions as names
 from spanreel.model import Agent, Answer, Error, ErrorCategory, Fidelity, Json, Message, Request, Status, ToolKind
 from spanreel.records import ModelRecord, Record, RunRecord, ToolRecord
 from spanreel_collector.dialects import genai_spans, values
-from spanreel_collector.dialects.content import bodies, gemini
+from spanreel_collector.dialects.content import bodies, gemini, losses
 from spanreel_collector.span import Attributes, RawLog, RawSpan
 
 NAME = "google-adk"
@@ -25,7 +25,6 @@ _AGENT = re.compile(r"agent_run \[(.*)\]", re.DOTALL)
 _TOOL = "execute_tool "
 _UNKNOWN = "<not specified>"
 _ELIDED = "<elided>"
-_MERGED = "(merged tools)"
 _TRANSFER = "transfer_to_agent"
 _KINDS = {"AgentTool": ToolKind.AGENT, "McpTool": ToolKind.MCP, "MCPTool": ToolKind.MCP}
 
@@ -37,7 +36,7 @@ def speaks(span: RawSpan) -> bool:
 
 def read(span: RawSpan) -> Record | None:
     """What the span says; None where it only groups others, as the span does that merges parallel tools' answers."""
-    if span.attributes.get(names.TOOL_NAME) == _MERGED or span.name.startswith("execute_tool (merged"):
+    if span.attributes.get(names.TOOL_NAME) == genai_spans.MERGED_TOOLS or span.name.startswith("execute_tool (merged"):
         return None
     record = genai_spans.read(_translated(span))
     if isinstance(record, ModelRecord):
@@ -61,7 +60,7 @@ def _translated(span: RawSpan) -> RawSpan:
     for name in (names.INPUT_MESSAGES, names.OUTPUT_MESSAGES):
         found, state = values.items_of(attributes.get(name), parts_depth=4)
         if state is Fidelity.WHOLE and found:
-            attributes[name] = _settled(found)
+            attributes[name] = _settled(found if name == names.INPUT_MESSAGES else _joined(found))
     return replace(span, attributes=attributes, logs=tuple(_captured(log) for log in span.logs))
 
 
@@ -70,11 +69,39 @@ def _captured(log: RawLog) -> RawLog:
     attributes = dict(log.attributes)
     for name in (names.INPUT_MESSAGES, names.OUTPUT_MESSAGES):
         if isinstance(attributes.get(name), list):
-            attributes[name] = _settled(attributes[name])
+            attributes[name] = _settled(attributes[name] if name == names.INPUT_MESSAGES else _joined(attributes[name]))
     body = log.body
     if isinstance(body, dict) and body.get("content") == _ELIDED:
         body = {key: value for key, value in body.items() if key != "content"}
     return replace(log, body=body, attributes=attributes)
+
+
+def _joined(messages: list[Any]) -> list[Any]:
+    """The one message that ADK asks for: several are the pieces of a streamed answer, and perhaps the whole of it."""
+    if len(messages) < 2 or not all(_has_parts(message) for message in messages):
+        return messages
+    *pieces, last = ([*message["parts"]] for message in messages)
+    whole = _run_together([part for piece in pieces for part in piece])
+    parts = last if _run_together(last) == whole else _run_together([*whole, *last])
+    reasons = [message["finish_reason"] for message in messages if message.get("finish_reason")]
+    joined = {**messages[-1], "parts": parts}
+    return [{**joined, "finish_reason": reasons[-1]} if reasons else joined]
+
+
+def _run_together(parts: list[Any]) -> list[Any]:
+    """Parts, with texts that follow each other as one."""
+    found: list[Any] = []
+    for part in parts:
+        before = found[-1] if found else None
+        if before is not None and _is_text(part) and _is_text(before) and part["type"] == before["type"]:
+            found[-1] = {**before, "content": before["content"] + part["content"]}
+        else:
+            found.append(part)
+    return found
+
+
+def _is_text(part: Json) -> bool:
+    return isinstance(part, dict) and part.get("type") in ("text", "reasoning") and isinstance(part.get("content"), str)
 
 
 def _settled(messages: list[Any]) -> list[Any]:
@@ -157,26 +184,19 @@ def _read_request(attributes: Attributes, known: Request) -> tuple[Request, Fide
         return known, Fidelity.ABSENT if state is Fidelity.WHOLE else state
     if any(not item["parts"] for item in given):
         state = Fidelity.TRUNCATED  # images and other data are left out, with nothing in their place
+    messages = tuple(gemini.read_message(item) for item in given)
+    if losses.media_in(known.messages) > losses.media_in(messages):
+        messages = known.messages  # which say at least that there was an image
+        state = Fidelity.TRUNCATED
     request = replace(
         known,
         model=known.model or values.text(body, "model"),
-        messages=tuple(gemini.read_message(item) for item in given),
+        messages=messages,
         instructions=tuple(gemini.read_instructions(config.get("system_instruction"))),
         tools=gemini.read_tools(config.get("tools")),
-        settings={**known.settings, **bodies.settings(config), **_own_settings(config)},
+        settings={**known.settings, **bodies.settings(config)},
     )
     return request, state
-
-
-def _own_settings(config: dict[str, Any]) -> dict[str, Json]:
-    """The settings that Gemini has another form for: what the answer is to be, which tools are to be called."""
-    found: dict[str, Json] = {}
-    schema = config.get("response_json_schema") or config.get("response_schema")
-    if config.get("response_mime_type") == "application/json":
-        found["response_format"] = {"type": "json_schema", "schema": schema} if schema else {"type": "json_object"}
-    calling = values.members(values.members(config.get("tool_config")).get("function_calling_config"))
-    mode = values.text(calling, "mode")
-    return {**found, "tool_choice": mode.lower()} if mode else found
 
 
 def _read_response(attributes: Attributes, known: Answer | None) -> tuple[Answer | None, Error | None, Fidelity]:

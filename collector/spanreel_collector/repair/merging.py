@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from spanreel.model import Answer, Fidelity, Json, Message, Status, Usage
 from spanreel.records import ModelRecord, Record, RunRecord, ToolRecord
+from spanreel_collector.dialects.content import losses
 from spanreel_collector.trace import Placed
 
 _T = TypeVar("_T")
@@ -72,6 +73,9 @@ def fill_model(record: Record | None, other: Record | None) -> Record | None:
     if not request.messages and other.request.messages:
         request = replace(request, messages=other.request.messages, instructions=other.request.instructions)
         fidelity.pop("input", None)
+    elif _left_media_out(record, other):
+        request = replace(request, messages=other.request.messages, instructions=other.request.instructions)
+        fidelity = _with_state(record, other, "input")
     if not any(message.get("role") == "system" for message in request.messages):
         request = _fill(request, other.request, ("instructions",))
         if request.instructions:
@@ -86,6 +90,12 @@ def fill_model(record: Record | None, other: Record | None) -> Record | None:
         fidelity.pop("output", None)
     filled = _fill(record, other, ("provider", "host", "port", "run_id", "turn_index"))
     return replace(filled, request=request, answer=answer, fidelity=fidelity)
+
+
+def _left_media_out(record: ModelRecord, other: ModelRecord) -> bool:
+    """Whether the other record has all that this one has of what was asked, and images or files besides."""
+    here, there = record.request.messages, other.request.messages
+    return losses.media_in(there) > losses.media_in(here) and _tells(there) >= _tells(here)
 
 
 def join_views(first: Record | None, second: Record | None) -> Record | None:

@@ -15,7 +15,7 @@ from spanreel.policy_labels import join_labels
 from spanreel_collector.dialects import spanreel as own_dialect
 from spanreel_collector.dialects import values
 from spanreel_collector.sessions import naming
-from spanreel_collector.span import Attributes, Origin, RawSpan
+from spanreel_collector.span import Attributes, Origin, RawLog, RawSpan
 
 _RESPONSE_PREFIX = "resp_"
 _NO_IDS = frozenset({"", "null", "none", "undefined", "nil", "nan", "n/a", "unknown", "[object object]"})
@@ -39,10 +39,18 @@ _NOTHING = SessionInfo()
 def read_session(span: RawSpan) -> SessionInfo:
     """The session's id, user, name, tags and metadata, as far as the span says them."""
     attributes = _telling(span.attributes)
+    if span.logs and names.USER_ID not in attributes:
+        attributes = {**attributes, **_user_beside(span.logs)}
     if not attributes:
         return _NOTHING
     told = tuple(attributes.items())
     return _read_alike(told) if all(type(value) is str for _, value in told) else _read_told(attributes)
+
+
+def _user_beside(logs: Iterable[RawLog]) -> Attributes:
+    """The user whom a span's own events name: ADK says on them alone, whose call it is."""
+    users = (log.attributes.get(names.USER_ID) for log in logs if log.event_name.startswith("gen_ai."))
+    return next(({names.USER_ID: user} for user in users if user is not None), {})
 
 
 @lru_cache(maxsize=1024)

@@ -14,7 +14,7 @@ from spanreel.model import Answer, Json, Message, Operation, Request, ToolDefini
 from spanreel.protocols import anthropic, openai_chat, openai_responses, openai_usage
 from spanreel_collector import json_text
 from spanreel_collector.dialects import values
-from spanreel_collector.dialects.content import messages, reprs, tokens
+from spanreel_collector.dialects.content import gemini, messages, reprs, tokens
 from spanreel_collector.dialects.content.blocks import ITEMS, parts_of
 
 _SETTINGS = {
@@ -118,6 +118,8 @@ def settings(parameters: dict[str, Json]) -> dict[str, Json]:
         read.setdefault("reasoning_effort", reasoning["effort"])
     if isinstance(text, dict) and isinstance(text.get("format"), dict) and text["format"].get("type") != "text":
         read.setdefault("response_format", text["format"])
+    for name, value in gemini.read_settings(parameters).items():
+        read.setdefault(name, json_text.plain(value))
     return values.with_numbers(read)
 
 

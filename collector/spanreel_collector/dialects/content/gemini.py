@@ -17,6 +17,7 @@ _INPUT = (
     ("tool_use_prompt_token_count", "toolUsePromptTokenCount"),
 )
 _OUTPUT = (("candidates_token_count", "candidatesTokenCount"), _USAGE["reasoning_tokens"])
+_SCHEMAS = ("response_json_schema", "responseJsonSchema", "response_schema", "responseSchema")
 _DECLARATIONS = ("function_declarations", "functionDeclarations")
 
 
@@ -70,6 +71,19 @@ def read_usage(metadata: Json) -> Usage | None:
 def read_result(response: Json) -> Json:
     """What a function gave; the SDK puts what is no object into one."""
     return response["result"] if isinstance(response, dict) and set(response) == {"result"} else response
+
+
+def read_settings(config: dict[str, Any]) -> dict[str, Json]:
+    """The settings that Gemini has a form of its own for: what the answer is to be, which tools are to be called."""
+    found: dict[str, Json] = {}
+    if values.text(config, "response_mime_type", "responseMimeType") == "application/json":
+        schema = next((config[key] for key in _SCHEMAS if config.get(key)), None)
+        found["response_format"] = {"type": "json_schema", "schema": schema} if schema else {"type": "json_object"}
+    calling = _inner(
+        _inner(config, "tool_config", "toolConfig") or {}, "function_calling_config", "functionCallingConfig"
+    )
+    mode = values.text(calling or {}, "mode")
+    return {**found, "tool_choice": mode.lower()} if mode else found
 
 
 def _read_part(given: Json) -> dict[str, Json] | None:

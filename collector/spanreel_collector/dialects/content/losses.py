@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from spanreel.loss_markers import find_loss
-from spanreel.model import Fidelity, Json
+from spanreel.model import Fidelity, Json, Message
 
 GRAVITY: Final = (Fidelity.WHOLE, Fidelity.RECONSTRUCTED, Fidelity.REDACTED, Fidelity.TRUNCATED, Fidelity.ABSENT)
 """How fields came to us, the gravest last."""
+_MEDIA = ("blob", "uri", "file")
 
 
 def state(value: Json) -> Fidelity:
@@ -19,3 +21,8 @@ def state(value: Json) -> Fidelity:
 def graver(*states: Fidelity) -> Fidelity:
     """The gravest of these."""
     return max(states, key=GRAVITY.index)
+
+
+def media_in(messages: Iterable[Message]) -> int:
+    """How much binary content messages hold, or name: some writers leave it out, with nothing in its place."""
+    return sum(part.get("type") in _MEDIA for message in messages for part in message.get("parts") or ())

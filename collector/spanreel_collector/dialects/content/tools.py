@@ -8,7 +8,7 @@ from typing import Any
 
 from spanreel.model import Error, ErrorCategory, Json
 from spanreel_collector.dialects import values
-from spanreel_collector.dialects.content import reprs
+from spanreel_collector.dialects.content import gemini, reprs
 
 _LONGEST_LITERAL = 1_000_000
 _SHOWN = re.compile(r"\w+=")
@@ -64,7 +64,7 @@ def read_result(result: Json) -> tuple[Json, dict[str, Any]]:
     if isinstance(result.get("content"), list) and ("isError" in result or "structuredContent" in result):
         return _text_of(result["content"]), {"status": "error"} if result.get("isError") is True else {}
     if set(result) == {"id", "name", "response"}:
-        return result["response"], result
+        return gemini.read_result(result["response"]), result
     return result, {}
 
 
