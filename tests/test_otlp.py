@@ -108,6 +108,7 @@ def test_events_and_links_are_read() -> None:
         ({"startTimeUnixNano": "soon"}, "startTimeUnixNano is not a whole number"),
         ({"startTimeUnixNano": -1}, "startTimeUnixNano -1 is out of range"),
         ({"attributes": [{"key": 5}]}, "an attribute's key is int"),
+        ({"attributes": {"gen_ai.operation.name": "chat"}}, "attributes are dict, not a list"),
         ({"attributes": [{"key": "a", "value": {"newValue": 1}}]}, "attribute 'a': unknown kind of value 'newValue'"),
         ({"attributes": [{"key": "a", "value": {"bytesValue": "%"}}]}, "attribute 'a': bytesValue is not base64"),
         ({"attributes": [{"key": "a", "value": {"doubleValue": {}}}]}, "attribute 'a': doubleValue is dict"),

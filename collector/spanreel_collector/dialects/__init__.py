@@ -15,6 +15,7 @@ from spanreel_collector.dialects import (
     claude_code,
     codex,
     crewai_own,
+    decorated,
     genai,
     google_adk,
     haystack,
@@ -32,6 +33,7 @@ from spanreel_collector.dialects import (
     pydantic_ai,
     semantic_kernel,
     spanreel,
+    spring_ai,
     strands,
     traceloop,
     traceloop_js,
@@ -68,6 +70,8 @@ DIALECTS: tuple[Dialect, ...] = (
     haystack,
     langfuse,
     langsmith,
+    decorated,
+    spring_ai,
     mlflow,
     litellm,
     openai_agents_contrib,
@@ -96,6 +100,8 @@ DIALECTS: tuple[Dialect, ...] = (
 # Libraries that write the GenAI conventions' spans in a way of their own, and read those names too: where one of them
 # speaks, the conventions by themselves have nothing to add.
 OF_THE_CONVENTIONS: tuple[Dialect, ...] = (
+    decorated,
+    spring_ai,
     pydantic_ai,
     langsmith,
     mlflow,

@@ -19,7 +19,7 @@ from spanreel.model import (
 )
 from spanreel.records import ModelRecord, Record, RunRecord, ToolRecord
 from spanreel_collector.dialects import values
-from spanreel_collector.dialects.content import bodies, ends, exchanges, tokens, tools
+from spanreel_collector.dialects.content import bodies, counts, ends, exchanges, tokens, tools
 from spanreel_collector.dialects.content.decoding import decode
 from spanreel_collector.span import Attributes, RawSpan
 
@@ -29,6 +29,9 @@ _OBSERVATION = "langfuse.observation."
 _TYPE = _OBSERVATION + "type"
 _INPUT, _OUTPUT = _OBSERVATION + "input", _OBSERVATION + "output"
 _METADATA = _OBSERVATION + "metadata."
+_MODEL = _OBSERVATION + "model.name"
+_OF_MODELS = (_MODEL, _OBSERVATION + "usage_details", _OBSERVATION + "model.parameters")
+"""By these a generation is known that does not say its type: who sends by plain OpenTelemetry need not."""
 _RUNS = ("agent", "chain", "span")
 _ROOT = "langfuse.internal.is_app_root"
 _NEVER = "Infinity"
@@ -42,12 +45,16 @@ _DETAILS = {
 
 def speaks(span: RawSpan) -> bool:
     """Whether the span is an observation."""
-    return _TYPE in span.attributes or (span.origin.scope == "langfuse-sdk" and _INPUT in span.attributes)
+    attributes = span.attributes
+    if _TYPE in attributes or any(key in attributes for key in _OF_MODELS):
+        return True
+    told = _INPUT in attributes or _OUTPUT in attributes
+    return told and (span.origin.scope == "langfuse-sdk" or not any(key.startswith("gen_ai.") for key in attributes))
 
 
 def read(span: RawSpan) -> Record | None:
     """What the observation says; None of guardrails, evaluators and events."""
-    kind = values.text(span.attributes, _TYPE) or "span"
+    kind = (values.text(span.attributes, _TYPE) or _untold(span.attributes)).lower()
     if kind == "generation":
         return _read_model(span, Operation.CHAT)
     if kind == "embedding":
@@ -57,13 +64,18 @@ def read(span: RawSpan) -> Record | None:
     return _read_run(span, kind) if kind in _RUNS else None
 
 
+def _untold(attributes: Attributes) -> str:
+    """The type of an observation that does not say it."""
+    return "generation" if any(key in attributes for key in _OF_MODELS) else "span"
+
+
 def _read_model(span: RawSpan, operation: Operation) -> ModelRecord:
     attributes = span.attributes
     decoded, state = decode(attributes.get(_INPUT))
     given, offered = _without_tools(decoded)
     exchange = exchanges.read(given if offered else attributes.get(_INPUT), attributes.get(_OUTPUT), operation)
     request, fidelity = exchange.request, {**(values.marks({"input": state}) if offered else {}), **exchange.fidelity}
-    named = values.text(attributes, _OBSERVATION + "model.name")
+    named = values.text(attributes, _MODEL)
     error = _failure(span, ErrorCategory.MODEL)
     if error and fidelity.get("output") is Fidelity.ABSENT:
         del fidelity["output"]
@@ -113,16 +125,18 @@ def _read_usage(attributes: Attributes) -> Usage | None:
     told: dict[str, Any] = values.members(attributes.get(_OBSERVATION + "usage_details"))
     if "prompt_tokens" in told or "input_tokens" in told:
         return tokens.read(told)
-    counts = {key: count for key in told if (count := values.integer(told, key)) is not None}
-    if not counts:
-        return None
+    numbers = {key: count for key in told if (count := values.integer(told, key)) is not None}
+    if not numbers:
+        return counts.read(attributes)
     found = {
-        field.name: next((counts[key] for key in _DETAILS.get(field.name, ()) if key in counts), None)
+        field.name: next((numbers[key] for key in _DETAILS.get(field.name, ()) if key in numbers), None)
         for field in fields(Usage)
     }
-    given, taken = counts.get("input"), counts.get("output")
-    apart = {side: sum(count for key, count in counts.items() if _is_detail(key, side)) for side in ("input", "output")}
-    if counts.get("total") != (given or 0) + (taken or 0):
+    given, taken = numbers.get("input"), numbers.get("output")
+    apart = {
+        side: sum(count for key, count in numbers.items() if _is_detail(key, side)) for side in ("input", "output")
+    }
+    if numbers.get("total") != (given or 0) + (taken or 0):
         given = given + apart["input"] if given is not None else None
         taken = taken + apart["output"] if taken is not None else None
     return values.whole_usage(Usage(**{**found, "input_tokens": given, "output_tokens": taken}))

@@ -20,6 +20,7 @@ NAME = "mlflow"
 
 _SCOPE = "mlflow.tracing.provider"
 _TYPE, _INPUT, _OUTPUT = "mlflow.spanType", "mlflow.spanInputs", "mlflow.spanOutputs"
+_ENCODED = (_TYPE, _INPUT, "mlflow.chat.tokenUsage", "mlflow.chat.tools")
 _MODELS = {
     "CHAT_MODEL": Operation.CHAT,
     "LLM": Operation.CHAT,
@@ -54,6 +55,7 @@ def speaks(span: RawSpan) -> bool:
 
 def read(span: RawSpan) -> Record | None:
     """What the span says; None of parsers, guardrails, memories and evaluators."""
+    span = _encoded_once(span)
     kind = _text(span.attributes, _TYPE)
     if kind is None:
         return _read_conventions(span)
@@ -62,6 +64,25 @@ def read(span: RawSpan) -> Record | None:
     if kind in _TOOLS:
         return _read_tool(span, _TOOLS[kind])
     return _read_run(span, kind) if kind == "AGENT" or kind in _STEPS else None
+
+
+def _encoded_once(span: RawSpan) -> RawSpan:
+    """The span, with what was encoded twice encoded once: some exporters and servers encode what is JSON already.
+
+    What a tool or a run came to may be a text that is JSON; it is left so.
+    """
+    given = span.attributes
+    inner = {key: _taken_out(value) for key in _ENCODED if isinstance(value := given.get(key), str)}
+    if _text(inner, _TYPE) in _MODELS and isinstance(value := given.get(_OUTPUT), str):
+        inner[_OUTPUT] = _taken_out(value)
+    changed = {key: value for key, value in inner.items() if value is not given[key]}
+    return replace(span, attributes={**given, **changed}) if changed else span
+
+
+def _taken_out(text: str) -> str:
+    """The JSON that a JSON text holds; the same where it holds none."""
+    found = decode_json(text)[0] if text.startswith('"') else None
+    return found if isinstance(found, str) and found[:1] in ("{", "[", '"') else text
 
 
 def _text(attributes: Attributes, *keys: str) -> str | None:

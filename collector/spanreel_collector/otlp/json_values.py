@@ -26,10 +26,12 @@ def read_attributes(pairs: Any) -> Attributes:
     """The attributes of a list of them; what is no pair is passed over.
 
     Raises:
-        ValueError: a key is no text, or a value cannot be read.
+        ValueError: they are no list, a key is no text, or a value cannot be read.
     """
     attributes: dict[str, Json] = {}
-    for pair in pairs if isinstance(pairs, list) else ():
+    if pairs is not None and not isinstance(pairs, list):
+        raise ValueError(f"attributes are {type(pairs).__name__}, not a list of keys and values")
+    for pair in pairs or ():
         if type(pair) is not dict:
             continue
         key, value = pair.get("key"), pair.get("value")

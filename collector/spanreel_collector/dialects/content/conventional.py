@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -14,6 +13,7 @@ from spanreel.protocols import media
 from spanreel_collector import json_text
 from spanreel_collector.dialects.content import ai_sdk, gemini
 from spanreel_collector.dialects.content.blocks import ITEMS, parts_of
+from spanreel_collector.dialects.content.decoding import plain_text
 from spanreel_collector.dialects.content.messages import read_message
 from spanreel_collector.dialects.values import arguments, decode, items_of, role
 
@@ -38,10 +38,6 @@ _BLOCKS = (
     "input_audio",
 )
 """Types that providers' and SDKs' own blocks have; of no other form is a part with one of these."""
-_NO_WORDS = re.compile(
-    r"\s*(?:[{\[]|[A-Za-z_]\w*\(.*\)\s*$|-?\d+(?:\.\d+)?\s*$|(?:null|true|false|None)\s*$)", re.DOTALL
-)
-"""What no text begins with or is: JSON, a value that was shown as Python shows it."""
 _BESIDE_CONTENT = ("refusal", "reasoning_content", "function_call")
 _FOREIGN = ("type", "data", "kwargs", "lc")
 """By these a message without a role may be known, which is a framework's or the Responses API's."""
@@ -60,20 +56,12 @@ def messages(value: Json, speaker: str = "user") -> tuple[tuple[Message, ...], F
     if isinstance(value, str) and (known_ones := _one_by_one(value)) is not None:
         return known_ones, captured(known_ones, Fidelity.WHOLE)
     items, fidelity = items_of(value, parts_depth=4)
-    if not items and (text := _plain_text(value)):
+    if not items and (text := plain_text(value)):
         items, fidelity = [text], Fidelity.WHOLE
     if len(items) == 1 and isinstance(items[0], dict) and isinstance(items[0].get("messages"), list):
         items = items[0]["messages"]
     read = tuple(message for item in items if (message := _message(item, speaker)) is not None)
     return read, captured(read, fidelity)
-
-
-def _plain_text(value: Json) -> str | None:
-    """The text that stands where messages should: no JSON of something else, no repr, not what a loss left."""
-    found = decode(value)[0] if isinstance(value, str) else None
-    if not isinstance(found, str) or not found.strip() or _NO_WORDS.match(found) or loss_markers.find_loss(found):
-        return None
-    return found
 
 
 def _one_by_one(text: str) -> tuple[Message, ...] | None:
@@ -110,7 +98,7 @@ def parts(value: Json) -> tuple[tuple[dict[str, Json], ...], Fidelity]:
     found = _parts_before.find(value) if isinstance(value, str) else None
     if found is None:
         items, fidelity = items_of(value, parts_depth=2)
-        if not items and (text := _plain_text(value)):
+        if not items and (text := plain_text(value)):
             items, fidelity = [text], Fidelity.WHOLE
         read = tuple(part for item in items for part in _parts_of_item(item))
         found = read, Fidelity.ABSENT if not read else fidelity

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import re
+
+from spanreel.loss_markers import find_loss
 from spanreel.model import Fidelity, Json
 from spanreel_collector import json_text
 from spanreel_collector.dialects import values
 
 _DEEPEST = 3
 """How often a value is taken out of the text that it is: JSON in JSON in JSON."""
+_NO_WORDS = re.compile(
+    r"""\s*(?:[{\[]                                   # JSON, of something else or broken off
+    |<[\w.]+(?:\ object)?\ at\ 0x[0-9a-fA-F]+>\s*$   # what Python shows of an object
+    |[A-Za-z_][\w.]*\(.*\)\s*$                        # and of what it was made with
+    |-?\d+(?:\.\d+)?\s*$|(?:null|true|false|None)\s*$)""",
+    re.DOTALL | re.VERBOSE,
+)
+"""What no words begin with or are."""
 
 
 def decode(value: Json) -> tuple[Json, Fidelity]:
@@ -43,3 +54,11 @@ def decode_deep(value: Json) -> tuple[Json, Fidelity]:
         value = found
         found, state = decode(found)
     return found, state
+
+
+def plain_text(value: Json) -> str | None:
+    """The words that a value is, as JSON or as they are; None of all other JSON, of reprs, and of what a loss left."""
+    found = values.decode(value)[0] if isinstance(value, str) else None
+    if not isinstance(found, str) or not found.strip() or _NO_WORDS.match(found) or find_loss(found):
+        return None
+    return found

@@ -22,7 +22,7 @@ from spanreel.model import (
 from spanreel.records import ModelRecord, Record
 from spanreel_collector import json_text
 from spanreel_collector.dialects import genai_spans, values
-from spanreel_collector.dialects.content import ai_sdk, blocks, losses, reprs, wrapped
+from spanreel_collector.dialects.content import ai_sdk, blocks, reprs, wrapped
 from spanreel_collector.dialects.content import messages as content
 from spanreel_collector.dialects.content.bodies import settings
 from spanreel_collector.dialects.content.indexed import nested
@@ -172,7 +172,7 @@ def _read_request(span: RawSpan, sent: Request | None, cut_at: int | None) -> tu
     if content.weight(shown) > content.weight(indexed):
         indexed, fidelity["input"] = shown, Fidelity.WHOLE
     if not indexed and (said := messages.plain(attributes, "input.value", "user")):
-        indexed, fidelity["input"] = said, losses.state(attributes["input.value"])
+        indexed, fidelity["input"] = said, Fidelity.WHOLE
     return Request(operation=Operation.CHAT, model=None, messages=indexed, tools=tools), fidelity
 
 
@@ -189,8 +189,9 @@ def _read_answer(span: RawSpan, cut_at: int | None) -> tuple[Answer | None, Fide
         best = found or kept.messages
     elif best is not found:
         state = Fidelity.REDACTED if messages.REDACTED in json_text.canonical(best) else Fidelity.WHOLE
-    if not best and (said := messages.plain(attributes, "output.value", "assistant")):
-        best, state = said, losses.state(attributes["output.value"])
+    # What says no more than what came out is none: llama-index has such for what it prepares.
+    if not best and "input.value" in attributes and (said := messages.plain(attributes, "output.value", "assistant")):
+        best, state = said, Fidelity.WHOLE
     reason = next(iter(kept.finish_reasons), None) or values.text(attributes, "llm.finish_reason")
     answer = replace(kept, messages=_with_reason(best, reason), usage=read_usage(attributes, kept.usage))
     return (None if answer == Answer() else answer), state

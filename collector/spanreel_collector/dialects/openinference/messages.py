@@ -11,6 +11,7 @@ from spanreel.model import Answer, Fidelity, Json, Message
 from spanreel.protocols import media
 from spanreel_collector.dialects import values
 from spanreel_collector.dialects.content import reprs
+from spanreel_collector.dialects.content.decoding import plain_text
 from spanreel_collector.dialects.content.indexed import Tree, is_tree, listed, nested
 from spanreel_collector.span import Attributes
 
@@ -65,9 +66,8 @@ def lost(attributes: Attributes, key: str) -> Fidelity:
 def plain(attributes: Attributes, key: str, role: str) -> tuple[Message, ...]:
     """The message of a value that is a text and nothing else, as spans that were written by hand have it."""
     told = values.text(attributes, key)
-    found = None if told is None or told == REDACTED else values.decode(told)[0]
-    is_text = isinstance(found, str) and found.strip() and not found.lstrip().startswith(("{", "["))
-    return ({"role": role, "parts": [{"type": "text", "content": found}]},) if is_text else ()
+    found = None if told == REDACTED else plain_text(told)
+    return ({"role": role, "parts": [{"type": "text", "content": found}]},) if found is not None else ()
 
 
 def _message(message: Tree) -> Message:
