@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import subprocess
 import urllib.error
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -166,6 +167,30 @@ def test_a_class_that_cannot_be_made_is_caught_as_what_stands_behind_it(tmp_path
     _, (first, second) = replayed(look, tmp_path)
     assert isinstance(first, pydantic.ValidationError)
     assert isinstance(second, ValueError)
+    assert str(second) == str(first)
+
+
+def test_the_exceptions_of_a_group_are_raised_again(tmp_path: Path) -> None:
+    @spanreel.tool()
+    def look() -> str:
+        raise ExceptionGroup("both", [refused(), ExceptionGroup("inner", [KeyError("Oslo"), unreachable()])])
+
+    _, (first, second) = replayed(look, tmp_path)
+    assert isinstance(second, ExceptionGroup)
+    assert str(second) == str(first)
+    told, inner = second.exceptions
+    assert all_of(told) == all_of(refused())
+    assert isinstance(inner, ExceptionGroup)
+    assert [all_of(error) for error in inner.exceptions] == [all_of(KeyError("Oslo")), all_of(unreachable())]
+
+
+def test_a_class_whose_text_is_of_what_was_not_recorded_is_its_own_all_the_same(tmp_path: Path) -> None:
+    @spanreel.tool()
+    def look() -> str:
+        raise subprocess.CalledProcessError(3, ["make"], b"\xff\x00\x01", b"no rule")  # bytes are not recorded
+
+    _, (first, second) = replayed(look, tmp_path)
+    assert isinstance(second, subprocess.CalledProcessError)
     assert str(second) == str(first)
 
 

@@ -18,6 +18,7 @@ from opentelemetry.trace import Span, Status, StatusCode
 
 from spanreel import contexts, conventions, model
 from spanreel.contexts import Attached
+from spanreel.failures import name_of, text_of
 from spanreel.keeping import Kept
 from spanreel.model import Error, ErrorCategory
 from spanreel.point import RunResult, ToolResult
@@ -215,8 +216,6 @@ def describe_error(
 ) -> Error:
     """The exception's full class name, its text, and the category that the point or its class gives it."""
     kind = type(error)
-    bare = kind.__module__ in ("builtins", "asyncio.exceptions", "exceptions")
-    name = kind.__qualname__ if bare else f"{kind.__module__}.{kind.__qualname__}"
     for base in kind.__mro__:
         if base.__name__ in errors:
             category = errors[base.__name__]
@@ -224,11 +223,7 @@ def describe_error(
     else:
         if base_name := next((base.__name__ for base in kind.__mro__ if base.__name__ in _CATEGORIES), None):
             category = _CATEGORIES[base_name]
-    try:
-        text = str(error)
-    except Exception:  # noqa: BLE001 - a user's exception may have any __str__
-        text = ""
-    return Error(category, name, text)
+    return Error(category, name_of(error), text_of(error))
 
 
 _CATEGORIES = {

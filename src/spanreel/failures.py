@@ -23,9 +23,30 @@ from spanreel.shapes import names_of_class, reshaped, shape_of
 from spanreel.snapshot import snapshot
 
 
+def name_of(error: BaseException) -> str:
+    """The exception's full class name, as it is recorded: without the module where that is Python's own."""
+    kind = type(error)
+    bare = kind.__module__ in ("builtins", "asyncio.exceptions", "exceptions")
+    return kind.__qualname__ if bare else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def text_of(error: BaseException) -> str:
+    """The exception's text; none where it has none."""
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - a user's exception may have any __str__
+        return ""
+
+
+EXCEPTIONS: Final = "exceptions"
+"""In the parts of a group: the exceptions in it, each with its type, its text and its parts."""
+
+
 def parts_of(error: BaseException) -> dict[str, Json] | None:
     """The parts of an exception, as they are now; None where class and text say all."""
     arguments, fields = _taken_apart(error)
+    if isinstance(error, BaseExceptionGroup):
+        return _parts_of_group(error, fields)
     if not fields and arguments in ((), (str(error),)):
         return None
     whole = {"arguments": list(arguments), "fields": fields}
@@ -33,6 +54,31 @@ def parts_of(error: BaseException) -> dict[str, Json] | None:
     assert isinstance(parts, dict)
     shape = shape_of(whole, names_of_class(type(error)))
     return parts if shape is None else {**parts, "type": shape}
+
+
+def _parts_of_group(group: BaseExceptionGroup[Any], fields: dict[str, Any]) -> dict[str, Json]:
+    """Its text, and the exceptions in it as what each is recorded as."""
+    inner: list[Json] = []
+    for error in group.exceptions:
+        inner.append({"type": name_of(error), "message": text_of(error), "parts": parts_of(error)})
+    kept = snapshot({"arguments": [group.message], "fields": fields}).value
+    assert isinstance(kept, dict)
+    return {**kept, EXCEPTIONS: inner}
+
+
+def _group_of(found: type[Exception], parts: Mapping[str, Json]) -> Exception | None:
+    """The group that these parts were of; None where they were of none."""
+    told, arguments = parts.get(EXCEPTIONS), parts.get("arguments")
+    if not (issubclass(found, ExceptionGroup) and isinstance(told, list) and told and isinstance(arguments, list)):
+        return None
+    inner = [
+        rebuild_error(RecordedError(str(one.get("type")), one.get("message"), parts=one.get("parts")))
+        for one in told
+        if isinstance(one, dict)
+    ]
+    with contextlib.suppress(Exception):  # a class of the user's, that takes something else
+        return found(str(arguments[0]), inner)
+    return None
 
 
 def rebuild_error(recorded: RecordedError) -> Exception:
@@ -46,13 +92,16 @@ def rebuild_error(recorded: RecordedError) -> Exception:
     found = _find_class(recorded.type)
     if found is None:
         return _stand_in(recorded, Exception)
-    if recorded.parts is not None and (whole := _of_parts(found, recorded.parts, message)) is not None:
-        return whole
+    if recorded.parts is not None:
+        group = _group_of(found, recorded.parts)
+        if (whole := group or _of_parts(found, recorded.parts, message)) is not None and str(whole) == message:
+            return whole
     try:
         for arguments in _arguments_of(found, message):
-            error = _make(found, *arguments)
-            if str(error) == message:
-                return error
+            with contextlib.suppress(Exception):  # its text may be of what it was not made of
+                error = _make(found, *arguments)
+                if str(error) == message:
+                    return error
         # The text goes into the model's next request, so it has to be the recorded one to the letter.
         names = {"__module__": found.__module__, "__qualname__": found.__qualname__}
         told = type(found.__name__, (found,), {"__str__": lambda _: message, **names})
