@@ -85,3 +85,10 @@ def test_a_status_is_read_by_number_and_by_name(code: Any) -> None:
 
 def test_a_status_that_nobody_knows_costs_no_span() -> None:
     assert session({**agent(1, "clerk"), "status": {"code": "BAD"}}, scope=GENAI).status is Status.OK
+
+
+def test_a_tool_whose_name_is_no_text_costs_no_session() -> None:
+    asks = {"role": "assistant", "parts": [{"type": "tool_call", "id": "c", "name": "look", "arguments": {}}]}
+    also = {names.TOOL_DEFINITIONS: json.dumps([{"type": "function", "name": [], "parameters": {}}])}
+    (call,) = only_run(session(chat(1, ASKED, asks, also=also), scope=GENAI)).tool_calls()
+    assert call.name == "look"

@@ -324,5 +324,5 @@ def was_made_up(session: Session, run: Run, call: ToolCall) -> bool:
     asked_by = call.requested_by.model_call if call.requested_by is not None else None
     for model_call in run.model_calls():
         if model_call.id == asked_by and model_call.tools:
-            return call.name not in {session.tools[number].get("name") for number in model_call.tools}
+            return all(session.tools[number].get("name") != call.name for number in model_call.tools)
     return False
