@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -344,6 +345,18 @@ def test_what_is_no_store_of_ours_is_left_alone(tmp_path: Path, capsys: pytest.C
     ]
     assert (text.read_bytes(), other.read_bytes()) == before
     assert not absent.exists()
+
+
+def test_a_store_that_was_cut_off_is_told_with_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "cut.db"
+    with closing(open_store(f"sqlite:///{path}")):
+        pass
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    assert main(["backup", "--store", f"sqlite:///{path}", str(tmp_path / "none.backup")]) == 1
+    said = capsys.readouterr().err
+    assert "malformed; keep the file, and restore a backup into another" in said
+    assert path.read_bytes() == whole[: len(whole) // 2]
 
 
 def test_help_needs_no_database_client() -> None:

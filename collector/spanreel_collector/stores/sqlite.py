@@ -78,9 +78,12 @@ class SqliteEngine:
         except sqlite3.IntegrityError:
             raise
         except sqlite3.Error as error:
-            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
+            # Extended codes have the plain one in their last byte.
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            if code == sqlite3.SQLITE_NOTADB:
                 raise SettingsError(f"the store {str(self._path)!r} is no SQLite file; give another name") from error
-            raise StoreError(f"the store {str(self._path)!r}: {error}") from error
+            advice = "; keep the file, and restore a backup into another" if code == sqlite3.SQLITE_CORRUPT else ""
+            raise StoreError(f"the store {str(self._path)!r}: {error}{advice}") from error
 
     @contextmanager
     def reading(self) -> Iterator[Rows]:
