@@ -395,3 +395,14 @@ def test_a_failed_call_that_two_writers_tell_one_inside_the_other_is_one_and_sta
     (call,) = only_run(one).model_calls()
     assert call.error is not None
     assert call.error.message == "Too many requests"
+
+
+def test_no_call_ends_before_it_starts() -> None:
+    """SigNoz/signoz-otel-collector#814, openobserve/openobserve#14367: a clock that was set back gave centuries."""
+    one = session(agent(1, "clerk", seconds=-3), chat(2, HI, HO, 1, seconds=-0.2), scope=GENAI)
+    run = only_run(one)
+    (call,) = run.model_calls()
+    assert (call.started_at, run.started_at) == (call.ended_at, one.started_at)
+    assert one.started_at is not None
+    assert one.ended_at is not None
+    assert one.started_at <= one.ended_at

@@ -16,7 +16,7 @@ from spanreel_collector.conversion.clusters import Place
 from spanreel_collector.conversion.packing import Unpacker
 from spanreel_collector.conversion.remembering import Remembered, Segments
 from spanreel_collector.dialects.content import costs
-from spanreel_collector.repair import drop_redelivered, join_logs, repair
+from spanreel_collector.repair import drop_redelivered, end_after_start, join_logs, repair
 from spanreel_collector.repair.merging import join_views
 from spanreel_collector.sessions.facts import read_session
 from spanreel_collector.span import Fault, RawLog, RawSpan
@@ -53,7 +53,8 @@ def _read_trace(trace: str, spans: Mapping[int, RawSpan], logs: list[RawLog], ta
     arrivals: dict[tuple[str, str], int] = {}
     for arrival, span in spans.items():
         arrivals.setdefault((span.trace_id, span.span_id), arrival)
-    joined, strangers = join_logs(*_gathered(trace, drop_redelivered(spans.values()), logs, tally))
+    distinct = end_after_start(drop_redelivered(spans.values()))
+    joined, strangers = join_logs(*_gathered(trace, distinct, logs, tally))
     tally.add((), {"logs": strangers})
     last = max(spans, default=0)
     placed = tuple(

@@ -54,6 +54,13 @@ def _ended(span: RawSpan) -> tuple[bool, int]:
     return span.end != 0, span.end
 
 
+def end_after_start(spans: list[RawSpan]) -> list[RawSpan]:
+    """The spans, of which none ends before it starts: where a clock was set back between, it took no time."""
+    if all(span.end == 0 or span.end >= span.start for span in spans):
+        return spans
+    return [replace(span, end=span.start) if 0 < span.end < span.start else span for span in spans]
+
+
 def join_logs(spans: list[RawSpan], logs: Iterable[RawLog]) -> tuple[list[RawSpan], int]:
     """The spans with the log records written inside them, and how many records belong to no span here."""
     inside: dict[tuple[str | None, str | None], dict[str, RawLog]] = defaultdict(dict)
