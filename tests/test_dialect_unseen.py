@@ -146,6 +146,36 @@ def test_beeais_arguments_stand_beside_options_and_ids_with_the_content() -> Non
     assert only_tool(session(spans, scope=OI + "beeai")).arguments == {"city": "Rome"}
 
 
+def test_openllmetry_of_javascript_before_0_23_writes_schemas_as_arguments_and_no_content_as_json() -> None:
+    schema = {"type": "object", "properties": {"dish": {"type": "string"}}}
+    call = span(
+        1,
+        "openai.chat",
+        {
+            "llm.request.type": "chat",
+            "gen_ai.system": "OpenAI",
+            "gen_ai.prompt.0.role": "user",
+            "gen_ai.prompt.0.content": "Soup!",
+            "gen_ai.prompt.1.role": "assistant",
+            "gen_ai.prompt.1.content": "null",
+            "gen_ai.prompt.2.role": "user",
+            "gen_ai.prompt.2.content": "null",
+            "gen_ai.prompt.3.role": "user",
+            "gen_ai.prompt.3.content": "[]",
+            "llm.request.functions.0.name": "order",
+            "llm.request.functions.0.arguments": json.dumps(schema),
+            "gen_ai.completion.0.role": "assistant",
+            "gen_ai.completion.0.content": "Here.",
+        },
+    )
+    document = request(call, scope="@traceloop/instrumentation-openai")
+    (one,) = converted(document).sessions
+    assert one.tools == [{"type": "function", "name": "order", "parameters": schema}]
+    (read,) = next(iter(one.runs)).model_calls()
+    texts = [[part["content"] for part in one.messages[index].parts] for index in read.input]
+    assert texts == [["Soup!"], [], ["null"], []]
+
+
 def test_openllmetry_of_javascript_writes_blocks_into_texts_and_names_tools_in_their_results() -> None:
     system = said("system", json.dumps([{"type": "text", "text": "Be short."}]))
     call = chat(1, [system, HI], said("assistant", "Ho"))

@@ -131,3 +131,23 @@ def test_arguments_that_are_none_stay_so_where_the_next_request_says_the_same() 
     )
     first = next(only_run(one).model_calls())
     assert (one.messages[first.output[0]].parts, first.fidelity) == (answer["parts"], {})
+
+
+def test_a_history_that_leaves_calls_and_ids_out_has_the_calls_of_its_runs_answers() -> None:
+    """As OpenLLMetry of JavaScript before 0.23 writes it: tools' answers only, calls without ids."""
+    asked = [said("user", "Soup!")]
+    order = called("order", {"dish": "soup"})
+    answer = {"role": "tool", "parts": [{"type": "tool_call_response", "response": "served"}]}
+    spans = [
+        agent(1, "waiter"),
+        chat(2, asked, asks(order), 1),
+        chat(3, [*asked, {"role": "assistant", "parts": []}, answer], said("assistant", "Enjoy."), 1),
+    ]
+    one = session(*spans, scope="waiters")
+    run = only_run(one)
+    _, last = run.model_calls()
+    told_again = [one.messages[index] for index in last.input]
+    assert [message.role for message in told_again] == ["user", "assistant", "tool"]
+    assert told_again[1].parts == [order]
+    (tool,) = run.tool_calls()
+    assert (tool.name, tool.arguments, tool.result) == ("order", {"dish": "soup"}, "served")

@@ -28,6 +28,8 @@ _INPUT, _OUTPUT = "traceloop.entity.input", "traceloop.entity.output"
 _PROPERTIES = "traceloop.association.properties."
 _REQUEST_TYPE = "llm.request.type"
 _PROMPTS, _COMPLETIONS, _FUNCTIONS = "gen_ai.prompt", "gen_ai.completion", "llm.request.functions"
+_SCHEMAS = ("parameters", "input_schema", "arguments")
+"""Where a tool's schema stands; in the last by JavaScript's before 0.23."""
 _OPERATIONS = {
     "chat": "chat",
     "completion": "text_completion",
@@ -128,8 +130,10 @@ def _out_of_texts(span: RawSpan, record: ModelRecord) -> ModelRecord:
 
 
 def _function(item: Tree) -> dict[str, Json]:
-    schema, _ = decode(item.get("parameters", item.get("input_schema")))
-    return values.tool_definition({**item, "parameters": schema, "input_schema": None})
+    key = next((key for key in _SCHEMAS if item.get(key) is not None), "parameters")
+    schema, _ = decode(item.get(key))
+    told = {name: value for name, value in item.items() if name not in _SCHEMAS}
+    return values.tool_definition({**told, "parameters": schema})
 
 
 def _with_losses(span: RawSpan, record: ModelRecord) -> ModelRecord:

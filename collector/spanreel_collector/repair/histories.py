@@ -20,7 +20,7 @@ from spanreel_collector.sessions.continuing import (
     with_calls,
     with_calls_in_order,
 )
-from spanreel_collector.sessions.requests import join, read_requests
+from spanreel_collector.sessions.requests import join, read_requests, told_of
 from spanreel_collector.trace import Forest, Placed, Trace
 
 _GRAVITY = (Fidelity.WHOLE, Fidelity.RECONSTRUCTED, Fidelity.REDACTED, Fidelity.TRUNCATED, Fidelity.ABSENT)
@@ -69,9 +69,12 @@ def mend_cut(trace: Trace) -> Trace:
 
 
 def recover_asked(trace: Trace) -> Trace:
-    """An answer that ended for tools to be called and tells of none asked for those that ran before the next call."""
+    """An answer that ended for tools to be called and tells of none asked for those that ran before the next call.
+
+    A history that leaves the calls out, and the ids of those who answer them, has those of its run's answers.
+    """
     answered = [placed for placed in trace if type(placed.record) is ModelRecord and placed.record.answer is not None]
-    if not any(map(_asked_untold, answered)):
+    if not any(map(_asked_untold, answered)) and not any(map(_answers_unnamed, answered)):
         return trace
     forest = Forest(trace)
     tools = _tools_by_holder(trace, forest)
@@ -143,6 +146,15 @@ def _asked_untold(placed: Placed) -> bool:
         return False
     reasons = record.answer.finish_reasons
     return bool(reasons) and "tool" in str(reasons) and not asks_for_tools(record)
+
+
+def _answers_unnamed(placed: Placed) -> bool:
+    """Whether a history tells what tools gave and not who had asked for it, nor by which call."""
+    record = placed.record
+    if type(record) is not ModelRecord or record.call_id is not None or record.protocol is not None:
+        return False
+    told = [told_of(message) for message in record.request.messages]
+    return any(one.answers > len(one.answered) for one in told) and lacks_calls(record)
 
 
 def _is_answered_by_id(following: Placed | None, ran: list[Placed]) -> bool:

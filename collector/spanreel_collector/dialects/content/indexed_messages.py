@@ -32,6 +32,8 @@ def _plain(item: Tree, role: str) -> Tree:
     blocks, _ = decode(content)
     is_blocks = isinstance(blocks, list) and blocks and all(isinstance(one, dict) and "type" in one for one in blocks)
     plain = {"role": role, **item, "content": blocks if is_blocks else content}
+    if content == "[]" or (content == "null" and plain["role"] == "assistant"):
+        plain["content"] = None  # JSON of blocks that were left out, or of no content beside tool calls
     plain["tool_calls"] = [
         {"id": call.get("id"), "function": {"name": call.get("name"), "arguments": call.get("arguments")}}
         for call in listed(item.get("tool_calls"))
