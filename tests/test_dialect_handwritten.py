@@ -7,7 +7,22 @@ from typing import Any
 
 import pytest
 
-from otlp_lines import GENAI, agent, asks, called, chat, only_run, said, session, sessions, span, told, tool
+from otlp_lines import (
+    BEGAN,
+    GENAI,
+    agent,
+    asks,
+    attribute_list,
+    called,
+    chat,
+    only_run,
+    said,
+    session,
+    sessions,
+    span,
+    told,
+    tool,
+)
 from spanreel import conventions as names
 
 HAND = "my.app"
@@ -140,3 +155,36 @@ def test_openinferences_calls_of_tools_are_read_without_their_index_or_name(pref
     }
     (found,) = only_run(session(span(1, "llm", attributes), scope=HAND)).tool_calls()
     assert (found.call_id, found.name, found.arguments) == ("c1", "look", {"city": "Rome"})
+
+
+def test_a_tools_values_under_a_librarys_own_name_are_read() -> None:
+    """withastro/flue#568: what is no object stood under the library's name, which no backend reads."""
+    attributes = {
+        names.OPERATION: "execute_tool",
+        names.TOOL_NAME: "look",
+        names.TOOL_CALL_ID: "c1",
+        names.TOOL_CALL_ARGUMENTS: "{}",
+        "flue.tool.call.result": "25 degrees",
+    }
+    one = session(
+        agent(1, "clerk"), chat(2, ASKED, asks(called("look", {}, "c1")), 1), span(3, "look", attributes, 1), scope=HAND
+    )
+    (found,) = only_run(one).tool_calls()
+    assert (found.arguments, found.result) == ({}, "25 degrees")
+
+
+def test_events_stand_in_the_order_of_their_numbers() -> None:
+    """pydantic/pydantic-ai#4294."""
+    spoken = [("user", 2, "And now?"), ("assistant", 1, "Sunny."), ("user", 0, "Weather?")]
+    events = [
+        {
+            "timeUnixNano": str(BEGAN),
+            "name": f"gen_ai.{role}.message",
+            "attributes": attribute_list({"content": words, "gen_ai.message.index": number}),
+        }
+        for role, number, words in spoken
+    ]
+    one = session(chat(1, None, ANSWERED, events=events), scope=HAND)
+    (call,) = only_run(one).model_calls()
+    words = [part["content"] for index in call.input for part in one.messages[index].parts]
+    assert words == ["Weather?", "Sunny.", "And now?"]

@@ -77,9 +77,9 @@ def _is_told(message: Message, before: list[Message]) -> bool:
 
 
 def _records(span: RawSpan) -> list[tuple[str, Attributes, dict[str, Any]]]:
-    """Events, then logs by time and number: name, attributes, and the body that old events carry."""
+    """Events by number, then logs by time and number: name, attributes, and the body that old events carry."""
     found: list[tuple[str, Attributes, dict[str, Any]]] = []
-    for event in span.events:
+    for event in sorted(span.events, key=lambda event: values.integer(event.attributes, *_INDEXES) or 0):
         body, _ = values.decode(event.attributes.get(_BODY))
         found.append((event.name, event.attributes, body if isinstance(body, dict) else dict(event.attributes)))
     for log in sorted(span.logs, key=lambda log: (log.time, values.integer(log.attributes, *_INDEXES) or 0)):

@@ -52,6 +52,8 @@ _INDEXED = {
     names.INPUT_MESSAGES: ("gen_ai.prompt", "user"),
     names.OUTPUT_MESSAGES: ("gen_ai.completion", "assistant"),
 }
+_OF_TOOLS = {names.TOOL_CALL_ARGUMENTS: ".tool.call.arguments", names.TOOL_CALL_RESULT: ".tool.call.result"}
+"""How names of a library's own end that has these values under its name instead of the conventions'."""
 _ASKED_FOR = "gen_ai.response.tool_calls"
 """Where Sentry puts what an answer asks of tools, beside its text."""
 _OF_ANSWERS = (names.RESPONSE_ID, names.RESPONSE_FINISH_REASONS, "gen_ai.response.finish_reason")
@@ -74,12 +76,21 @@ def conventional(span: RawSpan) -> RawSpan:
     for name, keys in _TODAY.items():
         if attributes.get(name) is None:
             found.update((name, attributes[key]) for key in keys[::-1] if attributes.get(key) is not None)
+    if names.TOOL_NAME in attributes:
+        found.update(_of_ones_own(attributes, found))
     for name, (prefix, role) in _INDEXED.items():
         if attributes.get(name) is None and any(key.startswith(prefix + ".0") for key in attributes):
             found[name] = [*indexed_messages.read(attributes, prefix, role)]
     if attributes.get(_ASKED_FOR) is not None and names.OUTPUT_MESSAGES not in attributes:
         found[names.OUTPUT_MESSAGES] = [_asking(found.get(names.OUTPUT_MESSAGES), attributes[_ASKED_FOR])]
     return replace(span, attributes={**attributes, **found}) if found else span
+
+
+def _of_ones_own(attributes: Attributes, found: Attributes) -> dict[str, Json]:
+    """A tool's values that a library puts under its own name, as Flue does with those that are no objects."""
+    missing = [name for name in _OF_TOOLS if attributes.get(name) is None and name not in found]
+    told = ((name, value) for name in missing for key, value in attributes.items() if key.endswith(_OF_TOOLS[name]))
+    return {name: value for name, value in told if value is not None}
 
 
 def _operation(span: RawSpan) -> str | None:
