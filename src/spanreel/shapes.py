@@ -20,7 +20,7 @@ import pathlib
 import sys
 import types
 import uuid
-from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping
 from typing import Any, Final
 
 import pydantic
@@ -168,17 +168,21 @@ def _shape_of_items(name: str, value: Any, names: Mapping[str, Any], depth: int)
 
 
 def _shape_of_dict(value: dict[Any, Any], names: Mapping[str, Any], depth: int) -> str:
-    shapes = {key: _shape(item, names, depth - 1) for key, item in value.items() if type(item) not in _AS_IT_IS}
-    keys = {_shape_of_key(key, names) for key in value}
-    if keys <= {"str"}:
-        told = {key: shape for key, shape in shapes.items() if shape != _PLAIN}
+    shapes = [_PLAIN if type(item) in _AS_IT_IS else _shape(item, names, depth - 1) for item in value.values()]
+    keys = [_shape_of_key(key, names) for key in value]
+    if set(keys) <= {"str"}:
+        told = {key: shape for key, shape in zip(value, shapes, strict=True) if shape != _PLAIN}
         return "{" + ", ".join(f"{key!r}: {shape}" for key, shape in told.items()) + "}" if told else _PLAIN
-    items = set(shapes.values()) | ({_PLAIN} if len(shapes) < len(value) else set())
-    return f"dict[{keys.pop()}, {items.pop()}]" if len(keys) == len(items) == 1 else _PLAIN
+    return f"dict[{_one_or_each(keys)}, {_one_or_each(shapes)}]"
+
+
+def _one_or_each(shapes: list[str]) -> str:
+    return shapes[0] if len(set(shapes)) == 1 else f"[{', '.join(shapes)}]"
 
 
 def _shape_of_key(key: Any, names: Mapping[str, Any]) -> str:
-    return type(key).__name__ if type(key) in (str, int) else _shape(key, names, 1)
+    is_written = type(key) in _AS_IT_IS or (type(key) is tuple and all(type(item) in _AS_IT_IS for item in key))
+    return type(key).__name__ if is_written else _shape(key, names, 1)
 
 
 def _is_made_again(kind: type) -> bool:
@@ -214,18 +218,30 @@ def _made(value: Json, node: ast.expr, names: Mapping[str, Any]) -> Any:
 def _made_container(value: Json, node: ast.Subscript, names: Mapping[str, Any]) -> Any:
     name = ast.unparse(node.value)
     if name == "dict" and isinstance(node.slice, ast.Tuple) and isinstance(value, dict):
-        key, item = node.slice.elts
-        return {_made_key(one, key, names): _made(other, item, names) for one, other in value.items()}
+        keys, items = [one.elts if isinstance(one, ast.List) else [one] * len(value) for one in node.slice.elts]
+        return {
+            _made_key(key, key_node, names): _made(item, item_node, names)
+            for (key, item), key_node, item_node in zip(value.items(), keys, items, strict=True)
+        }
     if not isinstance(value, list):
         raise TypeError("no list")
-    items: Sequence[Json] = value
     if isinstance(node.slice, ast.List):
-        return CONTAINERS[name](_made(item, one, names) for item, one in zip(items, node.slice.elts, strict=True))
-    return CONTAINERS[name](_made(item, node.slice, names) for item in items)
+        return CONTAINERS[name](_made(item, one, names) for item, one in zip(value, node.slice.elts, strict=True))
+    return CONTAINERS[name](_made(item, node.slice, names) for item in value)
+
+
+_WRITTEN: Final = {kind.__name__: kind for kind in (int, bool, type(None), tuple)}
+"""Kinds of keys whose text is how Python writes them."""
 
 
 def _made_key(key: str, node: ast.expr, names: Mapping[str, Any]) -> Any:
-    return int(key) if isinstance(node, ast.Name) and node.id == "int" else _made(key, node, names)
+    kind = _WRITTEN.get(node.id) if isinstance(node, ast.Name) else None
+    if kind is None:
+        return key if isinstance(node, ast.Name) and node.id == "str" else _made(key, node, names)
+    made = ast.literal_eval(key)
+    if type(made) is not kind:
+        raise TypeError(f"no {kind.__name__}")
+    return made
 
 
 def _made_of_class(value: Json, name: str, names: Mapping[str, Any]) -> Any:
