@@ -171,6 +171,10 @@ def test_harmless_text_stays(text: str) -> None:
         ('{"pass\\u0077ord": "x"}', '{"password":"[redacted]"}'),
         ('{"password": "x" cut', '{"password": "[redacted]" cut'),
         ({"sk-abcdefgh": 1, 2: "x"}, {"[redacted]": 1, 2: "x"}),
+        (
+            {"sk-abcdefgh": 1, "sk-ijklmnop": 2, "[redacted]": 3},
+            {"[redacted]": 1, "[redacted] (2)": 2, "[redacted] (3)": 3},
+        ),
         ({"password": ""}, {"password": ""}),
         ({"password": ("a", "")}, {"password": ("[redacted]", "")}),
         (("--key", "password=a"), ("--key", "password=[redacted]")),

@@ -7,6 +7,7 @@ it is.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -254,8 +255,13 @@ def _mapping(value: Mapping[Any, Any], walk: Walk, places: Places) -> Any:
         new = examine(told, walk, inside) if likely else examine_under(key, told, walk, inside)
         changed = changed or new is not item or new_key != key
         if new is not GONE:
-            redacted[new_key] = new
+            redacted[new_key if new_key not in redacted else _another(new_key, redacted)] = new
     return redacted if _conceal_named(value, redacted, walk) or changed else value
+
+
+def _another(key: str, beside: Mapping[Any, Any]) -> str:
+    """The key with a number: two that are redacted to one stay two."""
+    return next(name for number in itertools.count(2) if (name := f"{key} ({number})") not in beside)
 
 
 def _conceal_named(value: Mapping[Any, Any], redacted: dict[Any, Any], walk: Walk) -> bool:
