@@ -188,3 +188,17 @@ def test_events_stand_in_the_order_of_their_numbers() -> None:
     (call,) = only_run(one).model_calls()
     words = [part["content"] for index in call.input for part in one.messages[index].parts]
     assert words == ["Weather?", "Sunny.", "And now?"]
+
+
+@pytest.mark.parametrize("kind", ["llm", "LLM"])
+def test_what_is_sent_to_langsmith_by_hand_is_read_message_by_message(kind: str) -> None:
+    attributes = {
+        "langsmith.span.kind": kind,
+        "gen_ai.system": "OpenAI",
+        names.REQUEST_MODEL: "gpt-5",
+        "gen_ai.prompt.0.role": "user",
+        "gen_ai.prompt.0.content": "Weather?",
+        "gen_ai.completion.0.role": "assistant",
+        "gen_ai.completion.0.content": "Sunny.",
+    }
+    assert exchange(attributes) == ([WORDS], [ANSWER])

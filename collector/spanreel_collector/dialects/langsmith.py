@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from spanreel.model import Agent, Answer, ErrorCategory, Fidelity, Json, Usage
 from spanreel.records import ModelRecord, Record, RunRecord, ToolRecord
-from spanreel_collector.dialects import genai_spans, values
+from spanreel_collector.dialects import genai_spans, genai_variants, values
 from spanreel_collector.dialects.content import bodies, ends, exchanges, tokens, tools
 from spanreel_collector.dialects.content.decoding import decode
 from spanreel_collector.span import Attributes, RawLog, RawSpan
@@ -73,7 +73,7 @@ def _is_twice(span: RawSpan) -> bool:
 
 def read(span: RawSpan) -> Record | None:
     """What the span says; a prompt or a parser only groups."""
-    kind = str(span.attributes[_KIND])
+    kind = str(span.attributes[_KIND]).lower()
     if _TWICE in span.attributes:
         return None
     span = _with_exception(span)
@@ -83,9 +83,12 @@ def read(span: RawSpan) -> Record | None:
     if operation is None:
         return None
     # What it writes in the names of the conventions is read as those are.
-    record = genai_spans.read(replace(span, attributes={**span.attributes, "gen_ai.operation.name": operation}))
+    told = replace(span, attributes={**span.attributes, "gen_ai.operation.name": operation})
+    by_hand = not {_INPUT, _OUTPUT} & set(span.attributes)
+    record = genai_spans.read(genai_variants.conventional(told) if by_hand else told)
     if isinstance(record, ModelRecord):
-        return _with_content(span, record)
+        # What is sent to LangSmith by hand has each message in attributes of its own, as its documentation says.
+        return record if by_hand and record.request.messages else _with_content(span, record)
     return _with_values(span, record) if isinstance(record, ToolRecord) else record
 
 
