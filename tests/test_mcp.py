@@ -42,7 +42,9 @@ async def ask(tool: str) -> list[dict[str, Any]]:
 
     model = Model(answer)
     agents.set_default_openai_client(model.async_client(max_retries=0), use_for_tracing=False)
-    async with MCPServerStdio({"command": sys.executable, "args": [SERVER]}) as server:
+    async with MCPServerStdio(
+        {"command": sys.executable, "args": [SERVER]}, client_session_timeout_seconds=600
+    ) as server:
         await Runner.run(Agent(name="a", model="m", mcp_servers=[server]), "go")
     messages: list[dict[str, Any]] = json.loads(model.asked[-1])["messages"]
     return messages

@@ -49,7 +49,9 @@ def started(ledger: Path) -> dict[str, Any]:
 
 def openai_agents(scene: Scene, ledger: Path) -> str:
     async def shop() -> str:
-        async with scene.async_client() as client, MCPServerStdio(started(ledger)) as server:  # type: ignore[arg-type]
+        given: Any = started(ledger)
+        patient = MCPServerStdio(given, client_session_timeout_seconds=600)  # the shop's start may take its time
+        async with scene.async_client() as client, patient as server:
             model = agents.OpenAIChatCompletionsModel("gpt-5", client)
             agent = agents.Agent(name="shopper", instructions="Shop.", model=model, mcp_servers=[server])
             return str((await agents.Runner.run(agent, "Tea?")).final_output)
@@ -62,7 +64,9 @@ def pydantic_ai(scene: Scene, ledger: Path) -> str:
     from fastmcp.client.transports import StdioTransport
 
     async def shop() -> str:
-        toolset: Any = MCPToolset(StdioTransport(sys.executable, [SERVER], env={"LEDGER": str(ledger)}))
+        toolset: Any = MCPToolset(
+            StdioTransport(sys.executable, [SERVER], env={"LEDGER": str(ledger)}), init_timeout=600
+        )
         async with scene.async_client() as client:
             model = OpenAIChatModel("gpt-5", provider=OpenAIProvider(openai_client=client))
             return (await Agent(model, name="shopper", toolsets=[toolset]).run("Tea?")).output

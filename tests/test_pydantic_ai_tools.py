@@ -147,7 +147,7 @@ SERVER = str(Path(__file__).with_name("mcp_server.py"))
 async def test_a_tool_of_an_mcp_server_is_one() -> None:
     from fastmcp.client.transports import StdioTransport
 
-    toolset: Any = MCPToolset(StdioTransport(sys.executable, [SERVER])).prefixed("far")
+    toolset: Any = MCPToolset(StdioTransport(sys.executable, [SERVER]), init_timeout=600).prefixed("far")
     with recording() as rec:
         made = agent(call("far_trace_of"), DONE, toolsets=[toolset])
         async with made:
