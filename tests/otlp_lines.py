@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -31,6 +32,8 @@ def any_value(value: Any) -> dict[str, Any]:
         return {"doubleValue": value}
     if isinstance(value, str):
         return {"stringValue": value}
+    if isinstance(value, bytes):
+        return {"bytesValue": base64.b64encode(value).decode()}
     if isinstance(value, Mapping):
         return {"kvlistValue": {"values": attribute_list(value)}}
     if isinstance(value, (list, tuple)):

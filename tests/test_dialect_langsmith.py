@@ -149,3 +149,12 @@ def test_details_of_tokens_that_stand_with_the_answer_alone_are_counted() -> Non
     (call,) = only_run(one).model_calls()
     assert call.usage is not None
     assert (call.usage.input_tokens, call.usage.cache_read_tokens, call.usage.reasoning_tokens) == (10, 4, 1)
+
+
+def test_values_that_were_written_as_bytes_are_the_texts_that_they_are() -> None:
+    asked = json.dumps({"messages": [{"role": "user", "content": "Soup!"}]}).encode()
+    came = json.dumps({"choices": [{"message": {"role": "assistant", "content": "Here."}}]}).encode()
+    written = {"langsmith.span.kind": "llm", "gen_ai.prompt": asked, "gen_ai.completion": came}
+    found = session_of(span(1, "ChatOpenAI", written))
+    assert texts(found.messages) == [("user", "Soup!"), ("assistant", "Here.")]
+    assert found.replay.eligible

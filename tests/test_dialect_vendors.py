@@ -506,6 +506,14 @@ def test_mlflows_langchain_runs_and_numbered_names_are_read() -> None:
     assert (tool.name, tool.arguments, tool.result, tool.call_id) == ("order", {"dish": "soup"}, "served", "call_1")
 
 
+def test_of_older_mlflow_the_model_stands_in_langchains_parameters_alone() -> None:
+    asked, came = [[{"type": "human", "content": "Soup!"}]], {"generations": [[{"text": "Here."}]]}
+    also = {"invocation_params": json.dumps({"model": "gpt", "model_name": "gpt", "temperature": 0.2})}
+    one = session(mlflow(1, "CHAT_MODEL", asked, came, also=also), scope="mlflow.tracing.provider")
+    (call,) = only_run(one).model_calls()
+    assert call.model == "gpt"
+
+
 def test_where_mlflow_writes_the_conventions_names_the_model_asked_for_stands_beside() -> None:
     attributes = {names.OPERATION: "chat", names.REQUEST_MODEL: "gpt-5-2026", "model": '"gpt-5"'}
     (call,) = only_run(session(span(1, "chat", attributes), scope="mlflow.tracing.provider")).model_calls()

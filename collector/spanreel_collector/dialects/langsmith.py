@@ -49,6 +49,7 @@ def gather(spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> tuple[list[RawSp
     ours = [span for span in spans if speaks(span)]
     if not ours:
         return list(spans), list(logs)
+    spans = [_in_words(span) if speaks(span) else span for span in spans]
     known = {span.span_id for span in ours}
     tops = {(span.trace_id, span.span_id): span for span in ours if span.parent_id not in known}
     callers = Counter(span.parent_id for span in tops.values())
@@ -63,6 +64,15 @@ def gather(spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> tuple[list[RawSp
             span = replace(span, attributes={**span.attributes, **marked})  # noqa: PLW2901 the same, marked
         gathered.append(span)
     return gathered, list(logs)
+
+
+def _in_words(span: RawSpan) -> RawSpan:
+    """The span with its values as texts: some releases, of 0.7 for one, write the bytes that they serialised."""
+    told = {key: value for key, value in span.attributes.items() if isinstance(value, bytes)}
+    if not told:
+        return span
+    texts = {key: value.decode("utf-8", "replace") for key, value in told.items()}
+    return replace(span, attributes={**span.attributes, **texts})
 
 
 def _is_twice(span: RawSpan) -> bool:

@@ -234,7 +234,7 @@ def _read_model(span: RawSpan, operation: Operation) -> ModelRecord:
     return ModelRecord(
         request=replace(
             request,
-            model=request.model or _text(attributes, "model", "model_name") or model,
+            model=request.model or _text(attributes, "model", "model_name") or model or _invoked(attributes),
             tools=_described(request.tools or bodies.read_tools(offered), parameters),
             settings={**bodies.settings(parameters), **request.settings},
         ),
@@ -245,6 +245,11 @@ def _read_model(span: RawSpan, operation: Operation) -> ModelRecord:
         status=values.status_of(error),
         fidelity=fidelity,
     )
+
+
+def _invoked(attributes: Attributes) -> str | None:
+    """The model by LangChain's parameters of the call, which releases before 3.7 or so tell nowhere else."""
+    return values.text(values.members(attributes.get("invocation_params")), "model", "model_name")
 
 
 def _read_usage(attributes: Attributes, usage: Usage | None) -> Usage | None:

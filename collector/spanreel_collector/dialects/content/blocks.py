@@ -131,3 +131,25 @@ def _sourced(source: dict[str, Any], modality: str) -> dict[str, Json] | None:
         return media.read_url(source["url"], modality)
     found = values.text(source, "file_id")
     return {"type": "file", "modality": modality, "file_id": found} if found else None
+
+
+_BESIDE = {"images": "image", "audio": "audio", "videos": "video", "files": "document"}
+
+
+def attached(item: dict[str, Any]) -> list[dict[str, Json]]:
+    """The images and other files that Agno has beside a message's text: what they are of, and a URL or base64."""
+    given = [(modality, one) for key, modality in _BESIDE.items() for one in _objects(item.get(key))]
+    parts: list[dict[str, Json]] = []
+    for modality, one in given:
+        url, data = values.text(one, "url"), values.text(one, "content")
+        kind = values.text(one, "mime_type") or (f"{modality}/{one['format']}" if one.get("format") else None)
+        if url is not None:
+            parts.append(media.read_url(url, modality))
+        elif data is not None or "content" in one or "filepath" in one:
+            told = {"mime_type": kind, "content": data}
+            parts.append({"type": "blob", "modality": modality, **{key: one for key, one in told.items() if one}})
+    return parts
+
+
+def _objects(value: Json) -> list[dict[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

@@ -8,7 +8,7 @@ from typing import Any
 from spanreel.model import Json, Message
 from spanreel_collector.dialects import values
 from spanreel_collector.dialects.content import gemini, reprs, tokens
-from spanreel_collector.dialects.content.blocks import ITEMS, parts_of, read_item, tool_call
+from spanreel_collector.dialects.content.blocks import ITEMS, attached, parts_of, read_item, tool_call
 
 FACTS = "call"
 """What a message of a run's says of the model call that it came from, beside the message: for `answered` alone."""
@@ -135,7 +135,7 @@ def _plain(item: dict[str, Any]) -> Message | None:
     if not isinstance(given, str):
         return None
     role = values.role(given.removesuffix("MessageChunk").lower())
-    parts = _said_beside(item, parts_of(item.get("content", item.get("blocks"))))
+    parts = _said_beside(item, parts_of(item.get("content", item.get("blocks")))) + attached(item)
     if role == "tool" and not any(part["type"] == "tool_call_response" for part in parts):
         text_only = all(part["type"] == "text" for part in parts)
         response: Json = "".join(str(part["content"]) for part in parts) if text_only else parts
