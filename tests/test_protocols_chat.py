@@ -919,6 +919,7 @@ def test_moonshot_says_the_usage_in_its_choice() -> None:
             {"prompt_tokens": 5, "completion_tokens": 90, "total_tokens": 95, "reasoning_tokens": 30},
             (5, 90, None, None, 30),
         ),
+        ({"prompt_tokens": 5.0, "completion_tokens": 9.0, "cached_tokens": 1.5}, (5, 9, None, None, None)),
         # Gateways that hand Anthropic's count of the input through: without what the cache read and wrote.
         (
             {"prompt_tokens": 3, "completion_tokens": 1, "cached_tokens": 100, "cache_creation_input_tokens": 20},

@@ -242,7 +242,7 @@ def _is_harmless_word(text: str, policy: Policy) -> bool:
 def _mapping(value: Mapping[Any, Any], walk: Walk, places: Places) -> Any:
     policy = walk.policy
     tools = tool_places(value, policy, walk.calls) if policy.tools else {}
-    redacted = {}
+    redacted: dict[Any, Any] = {}
     changed = False
     for key, item in value.items():
         new_key = examine_name(key, policy) if isinstance(key, str) else key
@@ -261,7 +261,8 @@ def _mapping(value: Mapping[Any, Any], walk: Walk, places: Places) -> Any:
 
 def _another(key: str, beside: Mapping[Any, Any]) -> str:
     """The key with a number: two that are redacted to one stay two."""
-    return next(name for number in itertools.count(2) if (name := f"{key} ({number})") not in beside)
+    numbered = (f"{key} ({number})" for number in itertools.count(2))
+    return next(name for name in numbered if name not in beside)
 
 
 def _conceal_named(value: Mapping[Any, Any], redacted: dict[Any, Any], walk: Walk) -> bool:

@@ -70,4 +70,6 @@ def _object(value: Json) -> Mapping[str, Json]:
 
 
 def _first(*values: Json) -> int | None:
-    return next((value for value in values if isinstance(value, int) and not isinstance(value, bool)), None)
+    """The first that is a count; some gateways write theirs as floats."""
+    counts = (value for value in values if isinstance(value, int | float) and not isinstance(value, bool))
+    return next((int(value) for value in counts if isinstance(value, int) or value.is_integer()), None)
