@@ -13,6 +13,7 @@ import textwrap
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,8 @@ from spanreel.records import ModelRecord, ToolRecord
 from spanreel.redaction import DEFAULT, header
 from spanreel.settings import CaptureLevel, Flush, Settings, read_settings
 from spanreel.spans import OwnSpan
+from spanreel.testing.provider import Reply
+from spanreel.testing.server import LoopbackServer
 
 DEFAULTS = Settings()
 SECRET = "sk-proj-SENTINEL0123456789"
@@ -676,7 +679,18 @@ def test_a_dead_endpoint_delays_the_exit_by_a_bounded_time_and_says_so_once() ->
     (line,) = ran.stderr.splitlines()
     assert line.startswith("spanreel: spans lost on the way to http://127.0.0.1:9 (OTLP over HTTP): export_failed 1; ")
     assert "Connection refused" in line
+    assert line.endswith("`spanreel serve` or a Collector would; SPANREEL_FILE=traces.jsonl needs neither")
     assert "retrying" not in line
+
+
+@pytest.mark.slow
+def test_an_endpoint_that_asks_for_a_token_is_told_with_how_to_send_one() -> None:
+    def answer(method: str, path: str, headers: Mapping[str, str], body: bytes) -> Reply:
+        return Reply(401, {}, (b"no token",))
+
+    with closing(LoopbackServer(answer)) as server:
+        ran = run_script(SCRIPT + "\n    span('last')", OTEL_EXPORTER_OTLP_ENDPOINT=f"http://127.0.0.1:{server.port}")
+    assert ran.stderr.splitlines()[-1].endswith("OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20TOKEN")
 
 
 @pytest.mark.slow

@@ -78,11 +78,23 @@ class Complaint:
     def hear(self, record: logging.LogRecord) -> None:
         """Something was logged."""
         if self._again and record.levelno >= logging.WARNING:
-            self.text, self._again = safe_text(_RETRYING.sub("", record.getMessage()), _COMPLAINT_BYTES), False
+            said = safe_text(_RETRYING.sub("", record.getMessage()), _COMPLAINT_BYTES)
+            self.text, self._again = said + "".join(advice for sign, advice in _ADVICE if sign.search(said)), False
 
 
 _RETRYING: Final = re.compile(r" encountered while exporting [^\n]*?, retrying in [\d.]+ ?s\.?")
 _COMPLAINT_BYTES: Final = 400
+_ADVICE: Final = (
+    (
+        re.compile("Connection refused|StatusCode.UNAVAILABLE"),
+        "; does anything listen there? `spanreel serve` or a Collector would; SPANREEL_FILE=traces.jsonl needs neither",
+    ),
+    (
+        re.compile("code: 401|StatusCode.UNAUTHENTICATED"),
+        "; a token is sent by OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20TOKEN",
+    ),
+)
+"""What to do, by a sign in what the exporter complains of: words of the SDK's, of urllib3's, of grpc's."""
 
 
 def quieten(worker: threading.Thread, complaint: Complaint) -> None:
