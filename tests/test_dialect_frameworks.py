@@ -18,7 +18,6 @@ from spanreel.session import Run, Session
 from spanreel_collector.conversion.convert import convert_files
 
 ADK, PYDANTIC_AI, STRANDS, AUTOGEN = "gcp.vertex.agent", "pydantic-ai", "strands.telemetry.tracer", "autogen-core"
-RUNTIME = "autogen SingleThreadedAgentRuntime"
 
 
 def one_of(*written: dict[str, Any], scope: str) -> Session:

@@ -42,11 +42,6 @@ def lc(name: str, kind: str, **fields: Any) -> dict[str, Any]:
     return {"lc": 1, "type": "constructor", "id": path, "kwargs": {"type": kind, **fields}}
 
 
-def versioned(document: dict[str, Any], version: str) -> dict[str, Any]:
-    document["resourceSpans"][0]["scopeSpans"][0]["scope"]["version"] = version
-    return document
-
-
 def old_traceloop(number: int, attributes: dict[str, Any], parent: int | None = None, **rest: Any) -> Span:
     base = {"llm.request.type": "chat", "gen_ai.system": "OpenAI", names.REQUEST_MODEL: "gpt-5"}
     return span(number, "openai.chat", {**base, **attributes}, parent, **rest)

@@ -247,7 +247,6 @@ def test_an_undecodable_body_is_told_with_a_bad_request(door: Doors) -> None:
     assert said["details"][0]["fieldViolations"][0]["field"] == "request"
 
 
-NO_IDS = span(2, trace_id=b"", span_id=b"")
 BAD_IDS = {
     "no trace id": span(2, trace_id=b""),
     "an empty span id": span(2, span_id=b""),

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-SPANS_PER_RUN: Final = 8
 RUNS_PER_CONVERSATION: Final = 3
 SPANS_PER_LINE: Final = 40
 BEGAN: Final = 1_795_000_000_000_000_000

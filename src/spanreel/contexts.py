@@ -17,6 +17,8 @@ from opentelemetry.trace import INVALID_SPAN
 
 SPAN_KEY: Final = next(iter(trace.set_span_in_context(INVALID_SPAN, Context())))
 """Under which a context holds its current span: the SDK has no public name for it."""
+SUPPRESS: Final = otel._SUPPRESS_INSTRUMENTATION_KEY  # noqa: SLF001 -- the key that all instrumentations look at
+SUPPRESS_HTTP: Final = otel._SUPPRESS_HTTP_INSTRUMENTATION_KEY  # noqa: SLF001 -- likewise
 
 
 def _doors() -> tuple[Callable[[], Context], Callable[[Context], Any], Callable[[Any], None]]:

@@ -13,14 +13,14 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from opentelemetry.context import _SUPPRESS_INSTRUMENTATION_KEY, Context
+from opentelemetry.context import Context
 
 from spanreel import boundary as boundaries
 from spanreel import contexts
 from spanreel.bodies import AsyncBody, SyncBody, Tap
 from spanreel.boundary import model_calls
 from spanreel.capture import ExchangeCapture, http_error
-from spanreel.contexts import Attached
+from spanreel.contexts import SUPPRESS, Attached
 from spanreel.crossing import Crossing
 from spanreel.exchange import BodyKind, ClientPoint, HttpAnswer, HttpRequest, ModelProtocol
 from spanreel.model import Error, Operation
@@ -120,7 +120,7 @@ def _is_unwanted(context: Context) -> bool:
 
     Logfire suppresses what is below its own span of a model call, so that it has no second one: that is not for us.
     """
-    suppressed = _SUPPRESS_INSTRUMENTATION_KEY in context and bool(context[_SUPPRESS_INSTRUMENTATION_KEY])
+    suppressed = SUPPRESS in context and bool(context[SUPPRESS])
     return suppressed and other_instrumentation(context) is None
 
 

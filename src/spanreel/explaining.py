@@ -10,6 +10,7 @@ from typing import Any, Final
 from spanreel import json_text
 from spanreel.binary import STAND_IN
 from spanreel.digest import class_of
+from spanreel.json_pointers import write_step
 from spanreel.memory import Memory
 from spanreel.model import Json
 from spanreel.policy import KNOWN_BYTES, Policy
@@ -45,15 +46,15 @@ def explain(value: Json, policy: Policy, apply: Callable[[Any, Policy], Any]) ->
 def _differences(before: Any, after: Any, pointer: str) -> Iterator[tuple[str, str, str]]:
     if isinstance(after, Mapping) and isinstance(before, Mapping):
         for (key, old), (new_key, new) in zip(before.items(), after.items(), strict=False):
-            below = f"{pointer}/{_escaped(str(new_key))}"
+            below = f"{pointer}/{write_step(str(new_key))}"
             yield from _labels(str(key), str(new_key), below)
             yield from _differences(old, new, below)
     elif isinstance(after, (list, tuple)) and isinstance(before, (list, tuple)):
         for number, (old, new) in enumerate(zip(before, after, strict=False)):
             if (step := _key_of(new)) is not None:
-                yield from _labels(_key_of(old) or "", step, f"{pointer}/{_escaped(step)}")
+                yield from _labels(_key_of(old) or "", step, f"{pointer}/{write_step(step)}")
                 old, new = _said(old), _said(new)  # noqa: PLW2901 -- the pair, without what OTLP puts around it
-            yield from _differences(old, new, f"{pointer}/{_escaped(step or str(number))}")
+            yield from _differences(old, new, f"{pointer}/{write_step(step or str(number))}")
     elif isinstance(after, str) and after != before:
         if (inside := _decoded(before, after)) is not None:
             yield from _differences(*inside, pointer)
@@ -93,7 +94,3 @@ def _said(pair: Any) -> Any:
     """What a pair of OTLP says, without the name of its kind."""
     value = pair.get("value") if isinstance(pair, Mapping) else None
     return next(iter(value.values()), None) if isinstance(value, Mapping) and len(value) == 1 else value
-
-
-def _escaped(step: str) -> str:
-    return step.replace("~", "~0").replace("/", "~1")

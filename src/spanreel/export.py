@@ -18,6 +18,7 @@ from opentelemetry.trace import TraceFlags
 
 from spanreel import conventions, process_ends
 from spanreel import losses as reasons
+from spanreel.contexts import SUPPRESS, SUPPRESS_HTTP
 from spanreel.delivery import REQUEST_BYTES, Capture, Delivery, Waiting
 from spanreel.exporters import describe, exports, place, quieten
 from spanreel.losses import Losses
@@ -46,10 +47,6 @@ calls, each with caches that the other has filled, takes twice the time for each
 EXIT_SECONDS: Final = 5.0
 EXIT_SECONDS_FAILING: Final = 1.0
 """How long the process's exit may wait for the last spans; less where the backend did not take those before."""
-
-
-SUPPRESS: Final = otel._SUPPRESS_INSTRUMENTATION_KEY  # noqa: SLF001 -- the key that all instrumentations look at
-SUPPRESS_HTTP: Final = otel._SUPPRESS_HTTP_INSTRUMENTATION_KEY  # noqa: SLF001 -- likewise
 
 
 class Pipeline:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from spanreel import json_text
 from spanreel.memory import Known
-from spanreel.model import Answer, Fidelity
+from spanreel.model import GRAVITY, Answer, Fidelity
 from spanreel.records import ModelRecord, Record, RunRecord, ToolRecord, TurnRecord
 
 DEPTH: Final = 64
@@ -188,14 +188,12 @@ def _grave(state: Fidelity | None) -> int:
     return _ORDER.index(state)
 
 
-_ORDER: Final = (None, Fidelity.WHOLE, Fidelity.RECONSTRUCTED, Fidelity.REDACTED, Fidelity.TRUNCATED, Fidelity.ABSENT)
+_ORDER: Final = (None, *GRAVITY)
 
 _DOTS: Final = re.compile(r"\.\.\.")
 _UNDERSCORES: Final = re.compile(r"_(?:_|truncated)")
 _NO_LIST: Final = re.compile(r'\[[^ \t\n\r{"\[\]\-0-9]')
 """A bracket, and what does not come after one that begins a list of JSON."""
-_SIGN: Final = re.compile(r"[\[<…]|\.\.\.|\*\*\*|__|REDACT|redact|FILTERED|Filtered|truncated|[xX]{8}")
-"""One of these stands in every marker."""
 
 _END: Final = 160
 _CUT: Final = re.compile(
@@ -255,7 +253,6 @@ _REDACTED_WHOLE: Final = re.compile(
 )
 """What is this and nothing else; inside of other text these words mean themselves."""
 
-_QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.){3,120})"')
 _CUT_KEYS: Final = frozenset(
     {"__truncated", "_kitaru_truncated", "__kitaru_capture__", "__truncated__", "_truncated", "…"}
 )

@@ -67,6 +67,10 @@ class Fidelity(StrEnum):
     ABSENT = "absent"
 
 
+GRAVITY: Final = (Fidelity.WHOLE, Fidelity.RECONSTRUCTED, Fidelity.REDACTED, Fidelity.TRUNCATED, Fidelity.ABSENT)
+"""How fields came to us, from the least that was lost to the most."""
+
+
 class Status(StrEnum):
     """How a session, run or call ended."""
 

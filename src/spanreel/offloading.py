@@ -20,6 +20,7 @@ from opentelemetry import context as otel
 from opentelemetry.util.types import AttributeValue
 
 from spanreel.bounds import size_of
+from spanreel.contexts import SUPPRESS, SUPPRESS_HTTP
 from spanreel.memory import Memory
 from spanreel.offload_places import SUFFIX, file_system, folder_of
 from spanreel.quiet import log_once
@@ -28,8 +29,6 @@ REMEMBERED: Final = 1024 * 1024
 WAITING_BYTES: Final = 32 * 1024 * 1024
 """The most that waits to be written."""
 EXIT_SECONDS: Final = 5.0
-SUPPRESS: Final = otel._SUPPRESS_INSTRUMENTATION_KEY  # noqa: SLF001 -- the key that all instrumentations look at
-SUPPRESS_HTTP: Final = otel._SUPPRESS_HTTP_INSTRUMENTATION_KEY  # noqa: SLF001 -- likewise
 
 _USER_INFO: Final = re.compile(r"//[^/@]*@")
 

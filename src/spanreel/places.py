@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 
 from spanreel.detectors.finding import PLACEHOLDER
 from spanreel.errors import SettingsError
+from spanreel.json_pointers import read_step
 
 ANY = "*"
 DEEP = "**"
@@ -69,7 +70,7 @@ def pointer_steps(pointer: str) -> tuple[str, ...]:
     """
     if not pointer.startswith("/") or pointer == "/":
         raise SettingsError(f"{pointer!r} is no JSON pointer: it begins with / and an attribute, as in '/user.id'")
-    return tuple(one.replace("~1", "/").replace("~0", "~") for one in pointer[1:].split("/"))
+    return tuple(read_step(one) for one in pointer[1:].split("/"))
 
 
 def tool_steps(pattern: str) -> tuple[str, tuple[str, ...]]:

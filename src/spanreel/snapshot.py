@@ -22,6 +22,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from spanreel import frozen
+from spanreel.json_pointers import write_step
 from spanreel.model import Dumped, Json
 
 DEPTH = 40
@@ -181,9 +182,5 @@ def _pointer(path: Path) -> str:
     steps: list[str] = []
     while path is not None:
         path, step = path
-        steps.append(f"/{_escape(str(step))}")
+        steps.append(f"/{write_step(str(step))}")
     return "".join(reversed(steps))
-
-
-def _escape(step: str) -> str:
-    return step.replace("~", "~0").replace("/", "~1")

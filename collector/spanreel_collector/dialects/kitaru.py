@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from spanreel import json_text
+from spanreel.json_pointers import read_step
 from spanreel.model import Agent, Answer, Error, ErrorCategory, Fidelity, Json, Message, Operation, Request, Usage
 from spanreel.records import ModelRecord, Record, RunRecord, ToolRecord
 from spanreel_collector.dialects import values
@@ -164,7 +165,7 @@ def _pointed(payload: Json, pointer: Json) -> Json:
     if not isinstance(pointer, str) or (pointer and not pointer.startswith("/")):
         return None
     for step in pointer.split("/")[1:]:
-        key = step.replace("~1", "/").replace("~0", "~")
+        key = read_step(step)
         if isinstance(payload, dict):
             payload = payload.get(key)
         elif isinstance(payload, list) and key.isdecimal() and int(key) < len(payload):

@@ -26,7 +26,6 @@ _MOST_BLOCKS: Final = 100_000
 _LARGEST_WINDOW: Final = 8 * 1024 * 1024
 """What the zstd specification recommends to support."""
 _AUTOMATIC: Final = 31
-_FRAME: Final = b"\x28\xb5\x2f\xfd"
 _SKIPPABLE: Final = range(0x184D2A50, 0x184D2A60)
 _RLE, _RESERVED = 1, 3
 

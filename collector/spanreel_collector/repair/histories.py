@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import zip_longest
 
-from spanreel.model import Fidelity, Json, Message
+from spanreel.model import GRAVITY, Fidelity, Json, Message
 from spanreel.records import ModelRecord, Record, ToolRecord
 from spanreel_collector.sessions.continuing import (
     asking,
@@ -22,8 +22,6 @@ from spanreel_collector.sessions.continuing import (
 )
 from spanreel_collector.sessions.requests import join, read_requests, told_of
 from spanreel_collector.trace import Forest, Placed, Trace
-
-_GRAVITY = (Fidelity.WHOLE, Fidelity.RECONSTRUCTED, Fidelity.REDACTED, Fidelity.TRUNCATED, Fidelity.ABSENT)
 
 
 def chain_deltas(trace: Trace) -> Trace:
@@ -275,7 +273,7 @@ def _results(before: Placed, tools: list[Placed], new: tuple[Message, ...]) -> t
 
 def _gravest(*states: Fidelity | None) -> Fidelity:
     """How a history is known of which parts are known so; one that lacks a part is not absent as a whole."""
-    worst = max((state for state in states if state is not None), key=_GRAVITY.index, default=Fidelity.RECONSTRUCTED)
+    worst = max((state for state in states if state is not None), key=GRAVITY.index, default=Fidelity.RECONSTRUCTED)
     return Fidelity.TRUNCATED if worst is Fidelity.ABSENT else worst
 
 

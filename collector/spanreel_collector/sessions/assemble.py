@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from spanreel.conventions import SESSION_NAMESPACE
-from spanreel.model import Fidelity, SessionInfo, Status, ToolKind
+from spanreel.model import GRAVITY, Fidelity, SessionInfo, Status, ToolKind
 from spanreel.session import Cost, Key, ModelCall, Parent, Redaction, Run, Session, Usage
 from spanreel_collector import json_text
 from spanreel_collector.dialects.content import costs
@@ -24,7 +24,6 @@ from spanreel_collector.trace import Trace
 KeyKind = Literal["conversation", "trace"]
 _BookKey = tuple[KeyKind, str, str]
 """The kind and value of a session's key, and its namespace."""
-_GRAVITY = (Fidelity.WHOLE, Fidelity.RECONSTRUCTED, Fidelity.REDACTED, Fidelity.TRUNCATED, Fidelity.ABSENT)
 
 
 Failed = Callable[[str, Exception], None]
@@ -243,6 +242,6 @@ def _fidelity(runs: list[Run]) -> dict[str, Fidelity]:
             *(call.fidelity for call in run.tool_calls()),
         ]
         for name, state in (item for mark in marks for item in mark.items()):
-            if _GRAVITY.index(state) > _GRAVITY.index(worst.get(name, Fidelity.WHOLE)):
+            if GRAVITY.index(state) > GRAVITY.index(worst.get(name, Fidelity.WHOLE)):
                 worst[name] = state
     return worst

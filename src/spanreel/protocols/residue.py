@@ -65,6 +65,11 @@ def objects(entries: list[Json], place: str) -> list[Json]:
     return entries
 
 
+def read_count(value: Json) -> int | None:
+    """The value where it is a whole number, as counts of tokens are; None where it is none, or absent."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
 def write_json(value: Json) -> bytes:
     """Compact JSON text; half a surrogate pair, which no UTF-8 holds, is written as its escape."""
     try:

@@ -15,8 +15,8 @@ from typing import Protocol
 
 from spanreel.model import Json
 from spanreel.protocols.repeats import Fields, Path, find, put
-from spanreel.protocols.residue import overlay, residue, same
-from spanreel.protocols.sse import EVENT, Event, describe, rebuild
+from spanreel.protocols.residue import overlay, residue, same, write_json
+from spanreel.protocols.sse import EVENT, Event, describe, rebuild, reframe
 
 Spot = tuple[Path, Path]
 """Where a piece stands in an event, and where in the answer what it is a piece of."""
@@ -34,6 +34,13 @@ class Woven:
 
 Item = Woven | Event
 """An event of a stream; as it came where it is none of the protocol's."""
+
+
+def as_event(item: Item) -> Event:
+    """The event as it is sent, with the lines around it."""
+    if isinstance(item, Event):
+        return item
+    return reframe(Event(item.time, data=write_json(item.fields).decode()), item.around)
 
 
 class Growing(Protocol):

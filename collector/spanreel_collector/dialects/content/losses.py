@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
 from spanreel.loss_markers import find_loss
-from spanreel.model import Fidelity, Json, Message
+from spanreel.model import GRAVITY, Fidelity, Json, Message
 
-GRAVITY: Final = (Fidelity.WHOLE, Fidelity.RECONSTRUCTED, Fidelity.REDACTED, Fidelity.TRUNCATED, Fidelity.ABSENT)
-"""How fields came to us, the gravest last."""
 _MEDIA = ("blob", "uri", "file")
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from spanreel.model import Answer, Error, Json, Message, Usage
 from spanreel.protocols.anthropic.blocks import FREE, read_block, write_block
 from spanreel.protocols.openai_errors import describe_error
-from spanreel.protocols.residue import overlay, residue
+from spanreel.protocols.residue import overlay, read_count, residue
 from spanreel.protocols.shaped import Shaped
 
 _READ_REASON: Final = {
@@ -95,15 +95,16 @@ def read_usage(usage: Json) -> Usage | None:
     if not isinstance(usage, dict):
         return None
     given, read, wrote = (
-        _count(usage.get(name)) for name in ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+        read_count(usage.get(name))
+        for name in ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
     )
     details = usage.get("output_tokens_details")
     counts = Usage(
         input_tokens=None if given is None else given + (read or 0) + (wrote or 0),
-        output_tokens=_count(usage.get("output_tokens")),
+        output_tokens=read_count(usage.get("output_tokens")),
         cache_read_tokens=read,
         cache_write_tokens=wrote,
-        reasoning_tokens=_count(details.get("thinking_tokens")) if isinstance(details, dict) else None,
+        reasoning_tokens=read_count(details.get("thinking_tokens")) if isinstance(details, dict) else None,
     )
     return counts if counts != Usage() else None
 
@@ -144,7 +145,3 @@ def _read_messages(body: Mapping[str, Json]) -> tuple[Message, ...]:
     if reason is not None:
         message["finish_reason"] = reason
     return (message,)
-
-
-def _count(value: Json) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None

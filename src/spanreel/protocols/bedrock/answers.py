@@ -9,7 +9,7 @@ from typing import Final
 from spanreel.model import Answer, Error, Json, Message, Usage
 from spanreel.protocols.bedrock.messages import read_message, write_message
 from spanreel.protocols.openai_errors import describe_error
-from spanreel.protocols.residue import overlay, residue
+from spanreel.protocols.residue import overlay, read_count, residue
 
 _READ_REASON: Final = {
     "end_turn": "stop",
@@ -86,9 +86,9 @@ def _read_usage(usage: Json) -> Usage | None:
     """Token counts; the input is told here without what a cache read and wrote. Invoked models count these, too."""
     if not isinstance(usage, dict):
         return None
-    fresh, output = _count(usage.get("inputTokens")), _count(usage.get("outputTokens"))
+    fresh, output = read_count(usage.get("inputTokens")), read_count(usage.get("outputTokens"))
     cached, cache = (
-        _count(usage.get(f"{name}s", usage.get(f"{name}Count")))
+        read_count(usage.get(f"{name}s", usage.get(f"{name}Count")))
         for name in ("cacheReadInputToken", "cacheWriteInputToken")
     )
     if (fresh, output, cached, cache) == (None, None, None, None):
@@ -111,7 +111,3 @@ def _write_usage(usage: Usage) -> dict[str, Json]:
     if cache is not None:
         written["cacheWriteInputTokens"] = cache
     return written
-
-
-def _count(value: Json) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -11,7 +11,7 @@ from spanreel.protocols.completions.forms import OPENAI, Form, form_named
 from spanreel.protocols.openai_errors import describe_error
 from spanreel.protocols.openai_usage import read_usage, write_chat_usage
 from spanreel.protocols.repeats import Path, find
-from spanreel.protocols.residue import keep, kept, overlay, residue
+from spanreel.protocols.residue import keep, kept, overlay, read_count, residue
 
 FORM: Final = "$form"
 """In an answer's ``provider_fields``: the name of its form, where it is not OpenAI's."""
@@ -141,7 +141,7 @@ def _read_usage(body: Mapping[str, Json], form: Form) -> Usage | None:
 
 
 def _counted(body: Json, places: tuple[Path, Path]) -> Usage | None:
-    given, taken = (_count(find(body, place)) for place in places)
+    given, taken = (read_count(find(body, place)) for place in places)
     return None if given is None and taken is None else Usage(given, taken)
 
 
@@ -160,7 +160,3 @@ def _place(target: dict[str, Json], path: Path, value: Json) -> None:
     for step in path[:-1]:
         target = target.setdefault(str(step), {})
     target[str(path[-1])] = value
-
-
-def _count(value: Json) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None

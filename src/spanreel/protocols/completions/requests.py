@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from spanreel.model import Json, Operation, Request
 from spanreel.protocols.completions.forms import CONFIGS, PROMPTS, SETTINGS
+from spanreel.protocols.named_settings import read_settings
 from spanreel.protocols.residue import overlay, residue, unexpected
 
 STOOD: Final = "$stood"
@@ -26,7 +27,9 @@ def read_request(wire: dict[str, Json], operation: Operation, place: str) -> Req
     config = next((name for name in CONFIGS if isinstance(wire.get(name), dict)), None)
     if config is not None:
         stood["in"] = config
-    settings, fields = _read_settings(wire[config] if config is not None else wire)
+    settings, fields = read_settings(wire[config] if config is not None else wire, SETTINGS)
+    if isinstance(settings.get("stop_sequences"), str):
+        settings["stop_sequences"] = [settings["stop_sequences"]]
     texts = wire[prompt] if isinstance(wire[prompt], list) else [wire[prompt]]
     asked = [text for text in texts if isinstance(text, str)]
     said = asked if len(asked) == len(texts) else []
@@ -75,18 +78,3 @@ def write_request(request: Request) -> dict[str, Json]:
     # What was kept must not beat what has been put in since.
     carried = {"stream": request.stream, prompt: bool(request.messages)}
     return overlay(wire, {key: value for key, value in rest.items() if not carried.get(key)})
-
-
-def _read_settings(wire: Mapping[str, Json]) -> tuple[dict[str, Json], dict[str, Json]]:
-    """Settings by our names, and the fields that they stood in where these are not the first of theirs."""
-    settings: dict[str, Json] = {}
-    fields: dict[str, Json] = {}
-    for setting, names in SETTINGS.items():
-        name = next((name for name in names if name in wire), None)
-        if name is None:
-            continue
-        value = wire[name]
-        settings[setting] = [value] if setting == "stop_sequences" and isinstance(value, str) else value
-        if name != names[0]:
-            fields[setting] = name
-    return settings, fields

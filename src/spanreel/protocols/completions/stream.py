@@ -14,9 +14,9 @@ from spanreel.protocols.completions.forms import OPENAI, Form, form_named
 from spanreel.protocols.joining import append, settle, words
 from spanreel.protocols.openai_errors import write_error
 from spanreel.protocols.repeats import Path, Repeats, find, read
-from spanreel.protocols.residue import read_json, same, write_json
-from spanreel.protocols.sse import EVENT, Event, frame, reframe, write_event
-from spanreel.protocols.weaving import Item, Spot, Woven, record, restore
+from spanreel.protocols.residue import read_json, same
+from spanreel.protocols.sse import EVENT, Event, frame, write_event
+from spanreel.protocols.weaving import Item, Spot, Woven, as_event, record, restore
 
 DONE: Final = "[DONE]"
 
@@ -108,7 +108,7 @@ def split(answer: Answer) -> list[Piece]:
     form = form_named(answer.provider_fields.get(FORM)) or OPENAI
     body = write_body(answer)
     items = restore(answer.chunks, body, partial(_came_to, form, body)) or list(_cut(body, form))
-    return [(item.time, write_event(_as_event(item))) for item in items]
+    return [(item.time, write_event(as_event(item))) for item in items]
 
 
 def _parse(event: Event) -> dict[str, Json] | None:
@@ -149,12 +149,6 @@ def _came_to(form: Form, body: Mapping[str, Json], lines: Sequence[Mapping[str, 
         return same(find(came, form.text), find(body, form.text))
     ours, theirs = (value.get(form.entries) or [] for value in (came, body))
     return same([find(entry, form.text) for entry in ours], [find(entry, form.text) for entry in theirs])
-
-
-def _as_event(item: Item) -> Event:
-    if isinstance(item, Event):
-        return item
-    return reframe(Event(item.time, data=write_json(item.fields).decode()), item.around)
 
 
 def _cut(body: Mapping[str, Json], form: Form) -> Iterator[Item]:

@@ -9,7 +9,7 @@ from typing import Final
 from spanreel.model import Answer, Error, Json, Message, Usage
 from spanreel.protocols.gemini.parts import read_part, write_part
 from spanreel.protocols.openai_errors import describe_error
-from spanreel.protocols.residue import ABSENT, keep, kept, overlay, residue
+from spanreel.protocols.residue import ABSENT, keep, kept, overlay, read_count, residue
 
 _FILTERED: Final = ("SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY")
 _FAILED: Final = ("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "OTHER")
@@ -67,11 +67,11 @@ def read_usage(usage: Json) -> Usage | None:
     """
     if not isinstance(usage, dict):
         return None
-    thought = _count(usage.get("thoughtsTokenCount"))
+    thought = read_count(usage.get("thoughtsTokenCount"))
     counts = Usage(
-        input_tokens=_sum(_count(usage.get("promptTokenCount")), _count(usage.get("toolUsePromptTokenCount"))),
-        output_tokens=_sum(_count(usage.get("candidatesTokenCount")), thought),
-        cache_read_tokens=_count(usage.get("cachedContentTokenCount")),
+        input_tokens=_sum(read_count(usage.get("promptTokenCount")), read_count(usage.get("toolUsePromptTokenCount"))),
+        output_tokens=_sum(read_count(usage.get("candidatesTokenCount")), thought),
+        cache_read_tokens=read_count(usage.get("cachedContentTokenCount")),
         reasoning_tokens=thought,
     )
     return counts if counts != Usage() else None
@@ -151,7 +151,3 @@ def _write_usage(usage: Usage) -> dict[str, Json]:
 def _sum(*counts: int | None) -> int | None:
     known = [count for count in counts if count is not None]
     return sum(known) if known else None
-
-
-def _count(value: Json) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -15,8 +15,8 @@ from spanreel.protocols.joining import append, settle
 from spanreel.protocols.openai_errors import write_error
 from spanreel.protocols.repeats import Repeats, read
 from spanreel.protocols.residue import read_json, same, write_json
-from spanreel.protocols.sse import EVENT, Event, frame, reframe, write_event
-from spanreel.protocols.weaving import Item, Spot, Woven, record, restore
+from spanreel.protocols.sse import EVENT, Event, frame, write_event
+from spanreel.protocols.weaving import Item, Spot, Woven, as_event, record, restore
 
 LIST: Final = "$list"
 """In an answer's ``provider_fields``: it was streamed as one JSON list, as Gemini does for who does not ask for SSE."""
@@ -98,7 +98,7 @@ def split(answer: Answer) -> list[Piece]:
     items = restore(answer.chunks, body, partial(_came_to, body)) or [Woven(0.0, chunk) for chunk in _cut(body)]
     if answer.provider_fields.get(LIST):
         return [(0.0, write_json([_as_json(item) for item in items]))]
-    return [(item.time, write_event(_as_event(item))) for item in items]
+    return [(item.time, write_event(as_event(item))) for item in items]
 
 
 def _join(parsed: Iterable[tuple[Event, dict[str, Json] | None, Sequence[Json]]]) -> Answer:
@@ -165,12 +165,6 @@ def _came_to(body: Mapping[str, Json], chunks: Sequence[Mapping[str, Json]]) -> 
             return False
         joined.add(chunk)
     return same(joined.body().get("candidates"), body.get("candidates"))
-
-
-def _as_event(item: Item) -> Event:
-    if isinstance(item, Event):
-        return item
-    return reframe(Event(item.time, data=write_json(item.fields).decode()), item.around)
 
 
 def _as_json(item: Item) -> Json:

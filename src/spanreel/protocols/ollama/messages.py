@@ -11,7 +11,7 @@ from spanreel.media_types import media_type
 from spanreel.model import Answer, Error, Json, Message, Usage
 from spanreel.protocols.message_lists import write_apart
 from spanreel.protocols.openai_errors import describe_error
-from spanreel.protocols.residue import keep, kept, overlay, residue, unexpected
+from spanreel.protocols.residue import keep, kept, overlay, read_count, residue, unexpected
 
 _ROLES: Final = ("system", "user", "assistant", "tool")
 _READ_REASON: Final = {"stop": "stop", "length": "length"}
@@ -148,9 +148,5 @@ def _media_type(image: str) -> str:
 
 
 def _read_usage(body: Mapping[str, Json]) -> Usage | None:
-    counts = Usage(_count(body.get("prompt_eval_count")), _count(body.get("eval_count")))
+    counts = Usage(read_count(body.get("prompt_eval_count")), read_count(body.get("eval_count")))
     return counts if counts != Usage() else None
-
-
-def _count(value: Json) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -10,6 +10,7 @@ from typing import Any, Final
 from spanreel.model import Answer, Json, Operation, Request
 from spanreel.protocols.function_tools import read_tool, write_tool
 from spanreel.protocols.message_lists import recalling, write_conversation
+from spanreel.protocols.named_settings import read_settings
 from spanreel.protocols.openai_chat import messages
 from spanreel.protocols.openai_chat.answers import read_body, write_body
 from spanreel.protocols.openai_chat.stream import join, split
@@ -126,15 +127,7 @@ def write_response(answer: Answer) -> bytes:
 
 
 def _read_settings(wire: Mapping[str, Json]) -> tuple[dict[str, Json], dict[str, Json]]:
-    settings: dict[str, Json] = {}
-    forms: dict[str, Json] = {}
-    for setting, fields in _SETTINGS.items():
-        field = next((field for field in fields if field in wire), None)
-        if field is None:
-            continue
-        settings[setting] = wire[field]
-        if field != fields[0]:
-            forms[setting] = field
+    settings, forms = read_settings(wire, _SETTINGS)
     if isinstance(settings.get("stop_sequences"), str):
         settings["stop_sequences"] = [settings["stop_sequences"]]
         forms["stop_sequences"] = "text"

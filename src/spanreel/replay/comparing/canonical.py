@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Any, Final
 
 from spanreel.binary import without_binary
+from spanreel.json_pointers import read_step, write_step
 from spanreel.json_text import decode, encode, without_surrogates
 from spanreel.model import Json
 from spanreel.snapshot import snapshot
@@ -91,7 +92,7 @@ def first_difference(recorded: Json, live: Json, pointer: str = "") -> Differenc
     """Where two canonical values first differ; None where they are equal."""
     if isinstance(recorded, dict) and isinstance(live, dict):
         for key in sorted({*recorded, *live}, key=_prominence):
-            below = f"{pointer}/{escape(key)}"
+            below = f"{pointer}/{write_step(key)}"
             found = _step(recorded.get(key, NOTHING), live.get(key, NOTHING), below)
             if found is not None:
                 return found
@@ -113,11 +114,6 @@ def first_difference(recorded: Json, live: Json, pointer: str = "") -> Differenc
 def fill_defaults(value: Json, schema: Mapping[str, Any]) -> Json:
     """The value with the defaults of its JSON Schema where it says nothing, also inside objects and lists."""
     return _fill(value, schema, schema, DEPTH)
-
-
-def escape(step: str) -> str:
-    """One step of a JSON pointer (RFC 6901)."""
-    return step.replace("~", "~0").replace("/", "~1")
 
 
 def _step(recorded: Json | Nothing, live: Json | Nothing, pointer: str) -> Difference | None:
@@ -198,5 +194,5 @@ def _fits(schema: Any, root: Mapping[str, Any], value: Json) -> bool:
 def _follow(reference: str, root: Mapping[str, Any]) -> Any:
     found: Any = root
     for step in reference.removeprefix("#/").split("/"):
-        found = found.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(found, Mapping) else None
+        found = found.get(read_step(step)) if isinstance(found, Mapping) else None
     return found
