@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 from spanreel_collector.conversion.remembering import Remembered
 from spanreel_collector.receiver.intake import Intake, Request, take
 from spanreel_collector.service.derivation import Derivation
-from spanreel_collector.service.retelling import retell
+from spanreel_collector.service.retelling import Job, Told, retell
 from spanreel_collector.stores.opening import open_store
 from spanreel_collector.stores.records import Filter, Signal
 from spanreel_collector.stores.store import Store
@@ -24,10 +25,14 @@ def open_at(folder: Path) -> Store:
 
 
 def deriving(store: Store, published: list[tuple[str, str, int]] | None = None) -> Derivation:
-    """Makes sessions as the service does, with what is remembered of those made before."""
+    """Makes sessions as the service does, with what is remembered of those made before; nothing is too dear for it."""
     told = [] if published is None else published
     remembered = Remembered()
-    return Derivation(store, lambda job: retell(job, remembered), lambda *event: told.append(event), quiet_seconds=0)
+
+    def make(job: Job) -> Told:
+        return retell(job, remembered)
+
+    return Derivation(store, make, lambda *event: told.append(event), quiet_seconds=0, dear_seconds=math.inf)
 
 
 def requests_of(paths: Iterable[Path]) -> Iterator[dict[str, Any]]:
