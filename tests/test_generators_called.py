@@ -149,6 +149,25 @@ def test_what_a_handler_streams_is_of_its_run_and_of_its_session(asked: str, han
     ]
 
 
+def test_what_a_result_does_when_it_is_asked_for_an_attribute_is_none_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SPANREEL_STRICT")
+
+    class Proxy:
+        def __getattribute__(self, name: str) -> Any:
+            raise RuntimeError("outside of a request")
+
+    returned = Proxy()
+
+    @spanreel.session("visit")
+    @spanreel.tool
+    def look() -> Any:
+        return returned
+
+    with recording() as rec:
+        assert look() is returned
+        assert attribute(rec.one("execute_tool"), "error.type") is None
+
+
 @pytest.mark.parametrize("decorate", [spanreel.tool, spanreel.run])
 def test_a_returned_generator_that_nobody_steps_through_ends_its_call(decorate: Callable[[Any], Any]) -> None:
     @decorate

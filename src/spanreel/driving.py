@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import types
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
@@ -102,9 +103,17 @@ def call(
             raise
     if point.work is not None and not passage.is_served:
         return _follow(point, crossing, result)
-    if inspect.isawaitable(result):
+    if _is_awaitable(result):
         return _finish_awaitable(crossing, result)
     return _end(point, passage, result)
+
+
+def _is_awaitable(result: Any) -> bool:
+    """Whether it can be awaited, by its type: what a user's own does when asked for its class is none of ours."""
+    kind = type(result)
+    if kind is types.GeneratorType:
+        return bool(result.gi_code.co_flags & inspect.CO_ITERABLE_COROUTINE)
+    return hasattr(kind, "__await__")
 
 
 def _end(point: Point, passage: Passage, result: Any) -> Any:

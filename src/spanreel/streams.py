@@ -10,6 +10,7 @@ import asyncio
 import inspect
 from collections.abc import AsyncGenerator, Callable, Generator
 from functools import wraps
+from types import AsyncGeneratorType, GeneratorType
 from typing import Any, Final, Protocol
 
 from spanreel.contexts import Inside, attach, current, detach, leave
@@ -150,8 +151,11 @@ BODY: Final = "body_iterator"
 
 def generator_in(result: Any) -> Any:
     """The generator that a function has returned, by itself or as the body of a response; None where it has not."""
-    body = getattr(result, BODY, result)
-    return body if inspect.isgenerator(body) or inspect.isasyncgen(body) else None
+    try:  # not by `getattr`: what a user's own does there is none of our business
+        body = object.__getattribute__(result, "__dict__").get(BODY, result)
+    except AttributeError:
+        body = result
+    return body if type(body) in (GeneratorType, AsyncGeneratorType) else None
 
 
 def watched(result: Any, generator: Any, open_watch: Callable[[], Watch | None]) -> tuple[Any, Any]:
