@@ -9,6 +9,7 @@ import pytest
 
 from otlp_lines import BEGAN, GENAI, attribute_list, chat, only_run, said, session, span
 from spanreel import conventions as names
+from spanreel.model import Fidelity
 
 ASKED = [said("user", "Weather?")]
 ANSWERED = said("assistant", "Sunny.")
@@ -204,3 +205,34 @@ def test_an_events_message_may_be_json() -> None:
     one = session(chat(1, None, None, events=events), scope=GENAI)
     (call,) = only_run(one).model_calls()
     assert [one.messages[index].parts for index in call.output] == [[{"type": "text", "content": "Sunny."}]]
+
+
+def test_an_item_of_the_responses_api_of_any_kind_is_a_call_or_its_answer() -> None:
+    items = [
+        {"type": "custom_tool_call", "call_id": "c1", "name": "look", "input": "Rome"},
+        {"type": "custom_tool_call_output", "call_id": "c1", "output": "25 degrees"},
+    ]
+    roles = [(role, [part["type"] for part in parts]) for role, parts in asked(json.dumps(items))]
+    assert roles == [("assistant", ["tool_call"]), ("tool", ["tool_call_response"])]
+
+
+def test_a_tools_answer_may_be_an_object_and_a_role_may_be_shouted() -> None:
+    told = [{"role": "TOOL", "tool_call_id": "c1", "content": {"degrees": 25}}]
+    assert asked(json.dumps(told)) == [("tool", [{**TOLD, "response": {"degrees": 25}}])]
+
+
+@pytest.mark.parametrize(
+    ("key", "written", "field"),
+    [
+        (names.INPUT_MESSAGES, json.dumps([{"role": "user", "content": "Weather?" * 9}])[:60], "input"),
+        (names.INPUT_MESSAGES, "Weather?...[truncated]", "input"),
+        (names.SYSTEM_INSTRUCTIONS, json.dumps([{"type": "text", "content": "Be brief." * 9}])[:60], "instructions"),
+    ],
+)
+def test_what_a_limit_of_length_cut_is_marked_as_cut(key: str, written: str, field: str) -> None:
+    """langfuse/langfuse#6517, triggerdotdev/trigger.dev#3620."""
+    attributes = {names.OPERATION: "chat", names.REQUEST_MODEL: "gpt-5", names.INPUT_MESSAGES: json.dumps(ASKED)}
+    one = session(span(1, "chat gpt-5", {**attributes, key: written}), scope=GENAI)
+    (call,) = only_run(one).model_calls()
+    assert call.fidelity[field] is Fidelity.TRUNCATED
+    assert not one.replay.eligible

@@ -18,6 +18,7 @@ _MODEL = {
     "generate_content": Operation.CHAT,
     "text_completion": Operation.CHAT,
     "embeddings": Operation.EMBEDDINGS,
+    "embedding": Operation.EMBEDDINGS,  # LiteLLM's word
     "rerank": Operation.RERANK,
 }
 MODEL_CALLS = frozenset(_MODEL)
@@ -117,6 +118,8 @@ def _read_model(span: RawSpan, operation: Operation) -> ModelRecord:
     error = values.failure(span, ErrorCategory.MODEL)
     answer, output_fidelity = _read_answer(attributes)
     fidelity = {"input": input_fidelity, "output": output_fidelity, "tools": tools_fidelity}
+    if conventional.parts(attributes.get(names.SYSTEM_INSTRUCTIONS))[1] is Fidelity.TRUNCATED:
+        fidelity["instructions"] = Fidelity.TRUNCATED
     if tools_fidelity is Fidelity.ABSENT and names.TOOL_DEFINITIONS not in attributes:
         del fidelity["tools"]
     if not operation.opens_turn or (error and output_fidelity is Fidelity.ABSENT):

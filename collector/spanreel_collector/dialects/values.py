@@ -129,6 +129,8 @@ def role(name: str) -> str:
     """The role of a message by the conventions' names; an enumeration's member is its name, as `Role.USER` is."""
     if "." in name:
         name = name.rpartition(".")[2].lower().replace("_", "-")
+    elif name.isupper():
+        name = name.lower()
     return _ROLES.get(name, name)
 
 

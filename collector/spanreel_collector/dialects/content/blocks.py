@@ -6,6 +6,7 @@ from typing import Any
 
 from spanreel.model import Json, Message
 from spanreel.protocols import media
+from spanreel.protocols.openai_responses import items
 from spanreel_collector.dialects import values
 from spanreel_collector.dialects.content import ai_sdk, bedrock
 
@@ -32,6 +33,13 @@ def tool_call(identity: str | None, name: str | None, arguments: Json) -> dict[s
     return {"type": "tool_call", "id": identity, "name": name, "arguments": arguments}
 
 
+def is_item(item: dict[str, Any]) -> bool:
+    """Whether this is an item of OpenAI's Responses API that is no message."""
+    kind = item.get("type")
+    known = isinstance(kind, str) and (kind in ITEMS or kind.endswith(("_call", "_call_output")))
+    return known and "role" not in item and kind != "tool_call"
+
+
 def read_item(item: dict[str, Any]) -> Message:
     """An item of OpenAI's Responses API that is no message."""
     identity = values.text(item, "call_id", "id")
@@ -41,6 +49,10 @@ def read_item(item: dict[str, Any]) -> Message:
     if item["type"] == "function_call_output":
         part = {"type": "tool_call_response", "id": identity, "response": item.get("output")}
         return {"role": "tool", "parts": [part]}
+    if items.is_output(item):
+        return {"role": "tool", "parts": [items.read_output(item)]}
+    if item["type"] != "reasoning":
+        return {"role": "assistant", "parts": items.read_items([item])}
     summary = parts_of(item.get("summary"))
     text = "\n".join(str(part.get("content") or part.get("text") or "") for part in summary)
     return {"role": "assistant", "parts": [{"type": "reasoning", "content": text}]}

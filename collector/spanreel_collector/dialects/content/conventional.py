@@ -12,7 +12,7 @@ from spanreel.model import Fidelity, Json, Message
 from spanreel.protocols import media
 from spanreel_collector import json_text
 from spanreel_collector.dialects.content import ai_sdk, gemini
-from spanreel_collector.dialects.content.blocks import ITEMS, parts_of
+from spanreel_collector.dialects.content.blocks import is_item, parts_of
 from spanreel_collector.dialects.content.decoding import plain_text
 from spanreel_collector.dialects.content.messages import read_message
 from spanreel_collector.dialects.values import arguments, decode, items_of, role
@@ -88,7 +88,8 @@ def captured(read: Iterable[Message], fidelity: Fidelity) -> Fidelity:
     """The fidelity of messages whose content may have been left out, all of it or some, by the writer's settings."""
     content = [says for message in read for part in message["parts"] if (says := _content_of(part)) is not None]
     if not content or fidelity is not Fidelity.WHOLE:
-        return fidelity if any(message["parts"] for message in read) else Fidelity.ABSENT
+        told = any(message["parts"] for message in read) or fidelity is Fidelity.TRUNCATED
+        return fidelity if told else Fidelity.ABSENT
     missing = content.count(False)
     return Fidelity.WHOLE if not missing else Fidelity.ABSENT if missing == len(content) else Fidelity.REDACTED
 
@@ -101,7 +102,7 @@ def parts(value: Json) -> tuple[tuple[dict[str, Json], ...], Fidelity]:
         if not items and (text := plain_text(value)):
             items, fidelity = [text], Fidelity.WHOLE
         read = tuple(part for item in items for part in _parts_of_item(item))
-        found = read, Fidelity.ABSENT if not read else fidelity
+        found = read, fidelity if read or fidelity is Fidelity.TRUNCATED else Fidelity.ABSENT
         if isinstance(value, str):
             _parts_before.keep(value, found)
     return found
@@ -166,7 +167,7 @@ def _is_foreign(item: dict[str, Any]) -> bool:
     """Whether the message is of a provider's form: its content a list or an object, or something said beside it."""
     if "parts" in item:
         return False
-    if item.get("type") in ITEMS or any(item.get(key) is not None for key in _BESIDE_CONTENT):
+    if is_item(item) or any(item.get(key) is not None for key in _BESIDE_CONTENT):
         return True
     return any(isinstance(item.get(key), list) for key in ("content", "tool_calls"))
 
@@ -183,7 +184,9 @@ def _message_parts(item: dict[str, Any]) -> list[dict[str, Json]]:
         return [_part(part) for part in given if isinstance(part, dict) and part]
     content = item.get("content", item.get("text"))
     if isinstance(content, dict) and content:
-        return [_part(content)]
+        told = role(str(item.get("role"))) == "tool" and not isinstance(content.get("type"), str)
+        answer: dict[str, Json] = {"type": "tool_call_response", "id": _identity(item), "response": content}
+        return [answer if told else _part(content)]
     return [{"type": "text", "content": content}] if isinstance(content, str) else []
 
 

@@ -57,8 +57,13 @@ def decode_deep(value: Json) -> tuple[Json, Fidelity]:
 
 
 def plain_text(value: Json) -> str | None:
-    """The words that a value is, as JSON or as they are; None of all other JSON, of reprs, and of what a loss left."""
+    """The words that a value is, as JSON or as they are; None of all other JSON, of reprs, and of what stands for none.
+
+    Words that were cut off are words still.
+    """
     found = values.decode(value)[0] if isinstance(value, str) else None
-    if not isinstance(found, str) or not found.strip() or _NO_WORDS.match(found) or find_loss(found):
+    if not isinstance(found, str) or not found.strip() or _NO_WORDS.match(found):
+        return None
+    if find_loss(found) not in (None, Fidelity.TRUNCATED):
         return None
     return found

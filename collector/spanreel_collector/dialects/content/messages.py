@@ -8,7 +8,7 @@ from typing import Any
 from spanreel.model import Json, Message
 from spanreel_collector.dialects import values
 from spanreel_collector.dialects.content import gemini, reprs, tokens
-from spanreel_collector.dialects.content.blocks import ITEMS, attached, parts_of, read_item, tool_call
+from spanreel_collector.dialects.content.blocks import attached, is_item, parts_of, read_item, tool_call
 
 FACTS = "call"
 """What a message of a run's says of the model call that it came from, beside the message: for `answered` alone."""
@@ -56,7 +56,7 @@ def read_message(item: Json) -> Message | None:
     for inside in ("data", "kwargs"):
         if isinstance(item.get(inside), dict) and ("type" in item or "lc" in item):
             return _plain({"role": _class_role(item.get("id")) or item.get("type"), **item[inside]})
-    if item.get("type") in ITEMS and "role" not in item:
+    if is_item(item):
         return read_item(item)
     return gemini.read_message(item) if isinstance(item.get("parts"), list) else _plain(item)
 
