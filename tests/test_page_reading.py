@@ -148,6 +148,22 @@ def test_on_paper_is_the_whole_conversation_in_the_light_and_nothing_to_be_press
 
 
 @pytest.mark.slow
+def test_nothing_is_wider_than_the_narrowest_window(browser: Browser, served: Served) -> None:
+    # 320 pixels: a window of 1280 at four times the size (WCAG 1.4.10).
+    session = identity(served, stories.DECLINED)
+    with watched(browser, served, 320) as window:
+        for query in (
+            "",
+            f"?session={session}",
+            f"?session={session}&view=replays",
+            f"?session={session}&view=compare",
+        ):
+            page = window.open(query)
+            page.locator("table.sessions a, .session .head").first.wait_for()
+            assert page.evaluate("document.documentElement.scrollWidth") <= 320, query
+
+
+@pytest.mark.slow
 def test_the_view_that_is_shown_is_told_to_screen_readers(window: Watched, served: Served) -> None:
     page = window.open(f"?session={identity(served, 'trip')}&view=replays")
     expect(page.locator(".views a[aria-current=page]")).to_have_text("Replays")
