@@ -146,6 +146,31 @@ def test_beeais_arguments_stand_beside_options_and_ids_with_the_content() -> Non
     assert only_tool(session(spans, scope=OI + "beeai")).arguments == {"city": "Rome"}
 
 
+def test_what_was_thought_before_an_answer_is_a_part_of_it_where_openllmetry_has_it_as_a_message() -> None:
+    call = span(
+        1,
+        "anthropic.chat",
+        {
+            "llm.request.type": "completion",
+            "gen_ai.prompt.0.role": "user",
+            "gen_ai.prompt.0.content": "Soup!",
+            "gen_ai.completion.0.finish_reason": "end_turn",
+            "gen_ai.completion.0.role": "thinking",
+            "gen_ai.completion.0.content": "Soup, then.",
+            "gen_ai.completion.1.role": "assistant",
+            "gen_ai.completion.1.content": "Here.",
+        },
+    )
+    one = traceloop("anthropic", call)
+    (read,) = only_run(one).model_calls()
+    (answer,) = (one.messages[index] for index in read.output)
+    assert [(part["type"], part["content"]) for part in answer.parts] == [
+        ("reasoning", "Soup, then."),
+        ("text", "Here."),
+    ]
+    assert read.finish_reasons == ["end_turn"]
+
+
 def test_openllmetry_of_javascript_before_0_23_writes_schemas_as_arguments_and_no_content_as_json() -> None:
     schema = {"type": "object", "properties": {"dish": {"type": "string"}}}
     call = span(

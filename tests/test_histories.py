@@ -100,6 +100,7 @@ EMPTY = [{"type": "reasoning", "content": ""}, called("order", {}, "call_1")]
     [
         pytest.param([MERGED], [ORDER, BEER], id="calls run together"),
         pytest.param([{"type": "text", "content": "Hm."}, MERGED], [{"type": "text", "content": "Hm."}, ORDER, BEER]),
+        pytest.param([BEER], [ORDER, BEER], id="the last of several"),
         pytest.param(EMPTY, [{"type": "reasoning", "content": "Soup, then."}, ORDER], id="deltas left out"),
     ],
 )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from spanreel.model import Answer, Status
+from spanreel.model import Answer, Message, Status
 from spanreel.records import ModelRecord
 from spanreel_collector.sessions.continuing import (
     asking,
@@ -21,7 +21,7 @@ from spanreel_collector.sessions.continuing import (
 from spanreel_collector.sessions.drafts import Draft
 from spanreel_collector.sessions.facts import merge_sessions
 from spanreel_collector.sessions.gists import answers_before, calls_in, gist, gists, joined, prefixes, without_calls
-from spanreel_collector.sessions.requests import calls_before, calls_of
+from spanreel_collector.sessions.requests import calls_before, calls_of, told_of
 from spanreel_collector.trace import Placed
 
 _WITHOUT = b"-"
@@ -117,6 +117,11 @@ def _heads(placed: Placed) -> tuple[list[str], list[tuple[int, bytes]]]:
             # The calls may be left out, and what the model said beside them or not; and ids.
             calls = calls_in(said[start:length], "tool_call_response") or _ASKED
             found += [(length, beginnings[at - 1] + calls) for at in (start, start - 1) if at > 0]
+    if length_asked := _asked_at(said):
+        # Of several calls, a stream may have told one.
+        named_alone = _ids_in(said[length_asked - 1])
+        if len(named_alone) > 1 and length_asked > 1:
+            found += [(length_asked, beginnings[length_asked - 2] + _name(one)) for one in named_alone]
     last = next((at for at in range(len(said) - 1, 0, -1) if said[at].get("role") == "assistant"), 0)
     if last and (words := without_calls(said[last : last + 1])) and words[0]["parts"] != said[last]["parts"]:
         # Of an answer that asked for tools, the words alone may have been told.
@@ -149,9 +154,19 @@ def _tails(placed: Placed) -> list[bytes]:
             asked = prefixes(gists(record.request.messages))[-1]
             named = calls_in(answer, "tool_call")
             keys += [asked + calls for calls in (named or _UNTOLD, _ASKED)]
+            keys += [asked + _name(one) for one in calls_of(record)]
             if any(isinstance(call.get("arguments"), str) for message in answer for call in message["parts"]):
                 keys.append(asked + _UNTOLD)  # several calls run together, it may be
     return keys
+
+
+def _asked_at(said: Sequence[Message]) -> int:
+    """How many messages there are up to the last that asks for tools; 0 where none does."""
+    return next((at for at in range(len(said), 0, -1) if _ids_in(said[at - 1])), 0)
+
+
+def _ids_in(message: Message) -> tuple[str, ...]:
+    return told_of(message).called
 
 
 def _name(response: str) -> bytes:
