@@ -14,7 +14,7 @@ from spanreel_collector.receiver.intake import Intake, Request, take
 from spanreel_collector.service.derivation import Derivation
 from spanreel_collector.service.retelling import Job, Told, retell
 from spanreel_collector.stores.opening import open_store
-from spanreel_collector.stores.records import Filter, Signal
+from spanreel_collector.stores.records import Filter, KeptSignal
 from spanreel_collector.stores.store import Store
 
 TENANT = "default"
@@ -46,7 +46,7 @@ def requests_of(paths: Iterable[Path]) -> Iterator[dict[str, Any]]:
 
 
 def send(store: Store, request: dict[str, Any], tenant: str = TENANT) -> None:
-    signal: Signal = "logs" if "resourceLogs" in request else "traces"
+    signal: KeptSignal = "logs" if "resourceLogs" in request else "traces"
     taken = take(Intake(), Request(tenant, "test", signal, "json", json.dumps(request).encode()))
     store.append(taken.segments, taken.refusals)
 

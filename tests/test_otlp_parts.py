@@ -20,7 +20,7 @@ from conftest import cases
 from otlp_doors import TRACE, request, span, spans_of
 from spanreel_collector.otlp import read_request
 from spanreel_collector.otlp.grouping import group
-from spanreel_collector.otlp.items import Kept
+from spanreel_collector.otlp.items import KeptSignal
 from spanreel_collector.otlp.json_parts import take_json_apart
 from spanreel_collector.otlp.json_writing import write_json
 from spanreel_collector.otlp.parts import Apart, Bounds, TooLarge, Undecodable, take_apart
@@ -50,7 +50,7 @@ def requests(folder: Path) -> list[tuple[str, Any]]:
     return found
 
 
-MEMBERS: tuple[tuple[Kept, str], ...] = (("traces", "resourceSpans"), ("logs", "resourceLogs"))
+MEMBERS: tuple[tuple[KeptSignal, str], ...] = (("traces", "resourceSpans"), ("logs", "resourceLogs"))
 
 
 @pytest.mark.slow
@@ -260,7 +260,7 @@ def test_a_log_record_is_the_same_only_where_resource_and_scope_are() -> None:
         record = {"timeUnixNano": "1", "body": {"stringValue": "x"}}
         scopes = [{"scope": {"name": scope}, "logRecords": [record]}]
         document = {"resourceLogs": [{"resource": {"attributes": [{"key": resource}]}, "scopeLogs": scopes}]}
-        kept: Kept = "logs"
+        kept: KeptSignal = "logs"
         (part,) = take_json_apart(json.dumps(document).encode(), kept, Bounds()).parts
         return part.items[0].identity
 

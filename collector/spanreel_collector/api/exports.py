@@ -17,13 +17,13 @@ from spanreel_collector.api.problems import no_session
 from spanreel_collector.api.serving import InStore, Tenant
 from spanreel_collector.conversion.kitaru_jsonl import write_line
 from spanreel_collector.otlp.json_writing import write_json
-from spanreel_collector.stores.records import Segment, Signal
+from spanreel_collector.stores.records import KeptSignal, Segment
 from spanreel_collector.stores.store import Store
 
 router = APIRouter(tags=["sessions"])
 
-_RESOURCES: dict[Signal, str] = {"traces": "resourceSpans", "logs": "resourceLogs"}
-_SCOPES: dict[Signal, tuple[str, str]] = {"traces": ("scopeSpans", "spans"), "logs": ("scopeLogs", "logRecords")}
+_RESOURCES: dict[KeptSignal, str] = {"traces": "resourceSpans", "logs": "resourceLogs"}
+_SCOPES: dict[KeptSignal, tuple[str, str]] = {"traces": ("scopeSpans", "spans"), "logs": ("scopeLogs", "logRecords")}
 
 
 class Form(StrEnum):
@@ -122,7 +122,7 @@ def _traces(store: Store, tenant: str, session: str) -> frozenset[bytes]:
     return traces
 
 
-def _segments(store: Store, tenant: str, traces: frozenset[bytes], signal: Signal) -> Iterator[Segment]:
+def _segments(store: Store, tenant: str, traces: frozenset[bytes], signal: KeptSignal) -> Iterator[Segment]:
     return (segment for _, segment in store.segments(tenant, traces) if segment.signal == signal)
 
 

@@ -16,7 +16,7 @@ from google.rpc.status_pb2 import Status as StatusMessage
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
-from spanreel_collector.otlp.items import Kept
+from spanreel_collector.otlp.items import KeptSignal
 from spanreel_collector.otlp.json_messages import write
 from spanreel_collector.span import Fault
 
@@ -51,7 +51,7 @@ _LONGEST: Final = 1_000
 """Characters of a message: what is quoted in it came from outside."""
 
 
-def write_response(signal: Kept | Literal["metrics"], rejected: int, message: str, form: Form) -> bytes:
+def write_response(signal: KeptSignal | Literal["metrics"], rejected: int, message: str, form: Form) -> bytes:
     """The response to a request of which something was kept, or that was empty."""
     if not rejected and not message:
         return b"{}" if form == "json" else b""

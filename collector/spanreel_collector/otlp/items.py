@@ -19,7 +19,7 @@ with suppress(ImportError):  # it has no wheel for every machine
     # The same in a fifth of the time.
     from isal.isal_zlib import crc32 as checksum
 
-Kept = Literal["traces", "logs"]
+KeptSignal = Literal["traces", "logs"]
 """The signals that are kept."""
 
 _NO_SPAN: Final = bytes(8)
@@ -86,5 +86,5 @@ def _bad(name: str, value: bytes, size: int) -> str:
     return f"{name} is of {len(value)} bytes, not {size}"
 
 
-READERS: Final[dict[Kept, Callable[[bytes, bytes], Item]]] = {"traces": read_span, "logs": read_log}
-NAMES: Final[dict[Kept, str]] = {"traces": "span", "logs": "log record"}
+READERS: Final[dict[KeptSignal, Callable[[bytes, bytes], Item]]] = {"traces": read_span, "logs": read_log}
+NAMES: Final[dict[KeptSignal, str]] = {"traces": "span", "logs": "log record"}

@@ -9,12 +9,12 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, ResourceLogs, ScopeL
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 
 from spanreel_collector import json_text
-from spanreel_collector.otlp.items import NAMES, READERS, Item, Kept, digest_of
+from spanreel_collector.otlp.items import NAMES, READERS, Item, KeptSignal, digest_of
 from spanreel_collector.otlp.json_messages import fill
 from spanreel_collector.otlp.parts import Apart, Bounds, Gathering, ScopePart, TooLarge, Undecodable
 
 _MOST_CONTAINERS: Final = 1_000_000
-_LEVELS: Final[dict[Kept, tuple[tuple[str, str, Any], tuple[str, str, Any], tuple[str, str, Any]]]] = {
+_LEVELS: Final[dict[KeptSignal, tuple[tuple[str, str, Any], tuple[str, str, Any], tuple[str, str, Any]]]] = {
     "traces": (
         ("resourceSpans", "resource_spans", ResourceSpans),
         ("scopeSpans", "scope_spans", ScopeSpans),
@@ -29,7 +29,7 @@ _LEVELS: Final[dict[Kept, tuple[tuple[str, str, Any], tuple[str, str, Any], tupl
 """Of each signal: the members of a request, a resource and a scope that hold the next level, and the messages there."""
 
 
-def take_json_apart(data: bytes, signal: Kept, bounds: Bounds) -> Apart:
+def take_json_apart(data: bytes, signal: KeptSignal, bounds: Bounds) -> Apart:
     """Take a request in OTLP/JSON apart. An empty body says nothing, as an empty one in protobuf does.
 
     Raises:
@@ -80,7 +80,7 @@ def _parse(data: bytes) -> Any:
         raise Undecodable(f"not JSON: {error}") from error
 
 
-def _take_scope(gathering: Gathering, scope: Any, where: tuple[Kept, str], under: tuple[bytes, bytes]) -> None:
+def _take_scope(gathering: Gathering, scope: Any, where: tuple[KeptSignal, str], under: tuple[bytes, bytes]) -> None:
     (signal, place), (resource, within) = where, under
     _, scopes, contents = _LEVELS[signal]
     try:

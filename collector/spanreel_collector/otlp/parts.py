@@ -15,14 +15,14 @@ from opentelemetry.proto.logs.v1.logs_pb2 import ResourceLogs, ScopeLogs
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans
 
 from spanreel_collector.otlp import sizes
-from spanreel_collector.otlp.items import NAMES, READERS, BadId, Item, Kept, digest_of
+from spanreel_collector.otlp.items import NAMES, READERS, BadId, Item, KeptSignal, digest_of
 from spanreel_collector.otlp.wire_format import LENGTH, Field, TooMany, read_fields
 from spanreel_collector.span import Fault
 
 _RESOURCES: Final = 1
 _CONTENTS: Final = 2
 """Of a resource its scopes, of a scope its items."""
-_HEADERS: Final[dict[tuple[Kept, str], Any]] = {
+_HEADERS: Final[dict[tuple[KeptSignal, str], Any]] = {
     ("traces", "resource"): ResourceSpans,
     ("traces", "scope"): ScopeSpans,
     ("logs", "resource"): ResourceLogs,
@@ -112,7 +112,7 @@ class Gathering:
         return Apart(tuple(self._parts), tuple(self._faults), self._refused)
 
 
-def take_apart(data: bytes, signal: Kept, bounds: Bounds) -> Apart:
+def take_apart(data: bytes, signal: KeptSignal, bounds: Bounds) -> Apart:
     """Take a request in protobuf apart.
 
     Raises:
@@ -151,7 +151,9 @@ def take_apart(data: bytes, signal: Kept, bounds: Bounds) -> Apart:
     return gathering.finish()
 
 
-def _take_scope(gathering: Gathering, data: bytes, where: tuple[Kept, str], opened: tuple[bytes, bytes, Field]) -> None:
+def _take_scope(
+    gathering: Gathering, data: bytes, where: tuple[KeptSignal, str], opened: tuple[bytes, bytes, Field]
+) -> None:
     (signal, place), (resource, within, field) = where, opened
     try:
         fields = _open(data, field, gathering.bounds.items)
@@ -188,7 +190,7 @@ def _header(data: bytes, fields: Sequence[Field]) -> bytes:
     return b"".join(data[field.begin : field.end] for field in fields if not _is(field, _CONTENTS))
 
 
-def check_header(header: bytes, signal: Kept, kind: Literal["resource", "scope"]) -> None:
+def check_header(header: bytes, signal: KeptSignal, kind: Literal["resource", "scope"]) -> None:
     """Decode what a resource or a scope says of itself.
 
     Raises:

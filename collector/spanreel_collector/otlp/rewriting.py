@@ -10,20 +10,20 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, ResourceLogs, ScopeL
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 
 from spanreel.model import Json
-from spanreel_collector.otlp.items import NAMES, READERS, Item, Kept, digest_of
+from spanreel_collector.otlp.items import NAMES, READERS, Item, KeptSignal, digest_of
 from spanreel_collector.otlp.json_messages import fill, write
 from spanreel_collector.otlp.parts import Apart, ScopePart
 from spanreel_collector.span import Fault
 
 Change = Callable[[Json], Json]
 
-MESSAGES: Final[dict[Kept, tuple[Any, Any, Any]]] = {
+MESSAGES: Final[dict[KeptSignal, tuple[Any, Any, Any]]] = {
     "traces": (ResourceSpans, ScopeSpans, Span),
     "logs": (ResourceLogs, ScopeLogs, LogRecord),
 }
 
 
-def rewrite(apart: Apart, signal: Kept, change: Change) -> Apart:
+def rewrite(apart: Apart, signal: KeptSignal, change: Change) -> Apart:
     """The same parts, each resource, scope and item changed by itself. An item that cannot be is refused."""
     _, _, kind = MESSAGES[signal]
     headers: dict[int, tuple[bytes, bytes]] = {}
@@ -47,7 +47,7 @@ def rewrite(apart: Apart, signal: Kept, change: Change) -> Apart:
 
 
 def _headers(
-    part: ScopePart, signal: Kept, change: Change, known: dict[int, tuple[bytes, bytes]]
+    part: ScopePart, signal: KeptSignal, change: Change, known: dict[int, tuple[bytes, bytes]]
 ) -> tuple[bytes, bytes, bytes]:
     """A part's resource and scope, changed, and the digest of both; resources of several parts are changed once."""
     resource_kind, scope_kind, _ = MESSAGES[signal]
@@ -59,7 +59,7 @@ def _headers(
     return resource, scope, digest_of(scope, within)
 
 
-def _fault(signal: Kept, item: Item, error: ValueError) -> Fault:
+def _fault(signal: KeptSignal, item: Item, error: ValueError) -> Fault:
     return Fault(f"{NAMES[signal]} {item.identity[:8].hex()}", str(error))
 
 

@@ -18,9 +18,10 @@ import grpc  # type: ignore[import-untyped]  # it ships no types
 from spanreel.errors import SettingsError
 from spanreel_collector.access import Access, Caller, Denied, Scope, Tls, admit, check_address
 from spanreel_collector.otlp.answers import Code, Status, write_response, write_status
+from spanreel_collector.otlp.protobuf_form import Signal
 from spanreel_collector.rates import TooOften
 from spanreel_collector.receiver.patience import Patience
-from spanreel_collector.receiver.receiving import Arrived, Receiver, Signal, accept, count, status_of
+from spanreel_collector.receiver.receiving import Arrived, Receiver, accept, count, status_of
 
 _SERVICES: Final[dict[str, Signal]] = {
     "opentelemetry.proto.collector.trace.v1.TraceService": "traces",

@@ -14,10 +14,11 @@ from typing import Any, Final
 from spanreel_collector.access import Access, Denied, Scope, admit
 from spanreel_collector.otlp.answers import Code, Form, Status, write_response, write_status
 from spanreel_collector.otlp.parts import TooLarge
+from spanreel_collector.otlp.protobuf_form import Signal
 from spanreel_collector.rates import TooOften
 from spanreel_collector.receiver.bodies import ENCODINGS, UnknownEncoding
 from spanreel_collector.receiver.committing import QueueFull
-from spanreel_collector.receiver.receiving import SLOTS, Arrived, Receiver, Signal, accept, count, status_of
+from spanreel_collector.receiver.receiving import SLOTS, Arrived, Receiver, accept, count, status_of
 
 PATHS: Final[Mapping[str, Signal]] = {"/v1/traces": "traces", "/v1/logs": "logs", "/v1/metrics": "metrics"}
 """Where exporters send what."""

@@ -13,7 +13,7 @@ import zstandard
 from spanreel.policy import Policy
 from spanreel_collector.otlp.answers import Form
 from spanreel_collector.otlp.grouping import group
-from spanreel_collector.otlp.items import NAMES, Kept
+from spanreel_collector.otlp.items import NAMES, KeptSignal
 from spanreel_collector.otlp.json_parts import take_json_apart
 from spanreel_collector.otlp.parts import Apart, Bounds, TooLarge, take_apart
 from spanreel_collector.receiver.placing import place_logs
@@ -42,7 +42,7 @@ class Request:
 
     tenant: str
     door: str
-    signal: Kept
+    signal: KeptSignal
     form: Form
     body: bytes
 

@@ -9,12 +9,13 @@ from collections import Counter
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotInTime
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final
 
 from spanreel_collector.access import Denied
 from spanreel_collector.otlp.answers import Code, Form, Status
-from spanreel_collector.otlp.items import Kept
+from spanreel_collector.otlp.items import KeptSignal
 from spanreel_collector.otlp.parts import TooLarge, Undecodable
+from spanreel_collector.otlp.protobuf_form import Signal
 from spanreel_collector.rates import TooOften
 from spanreel_collector.receiver.bodies import UnknownEncoding, unpack
 from spanreel_collector.receiver.committing import Committer, QueueFull
@@ -25,7 +26,6 @@ from spanreel_collector.stores.store import StoreError
 
 LOG: Final = logging.getLogger(__name__)
 
-Signal = Literal["traces", "logs", "metrics"]
 SLOTS: Final = 2
 """Requests that are unpacked and taken apart at the same time, of both doors: more would only take memory."""
 RETRY_SECONDS: Final = 1
@@ -74,7 +74,7 @@ class Arrived:
 
     tenant: str
     door: str
-    signal: Kept
+    signal: KeptSignal
     form: Form
     encoding: str
     body: bytes

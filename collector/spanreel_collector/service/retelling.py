@@ -39,13 +39,13 @@ from spanreel_collector.stores.names import (
     session_name,
     user_name,
 )
-from spanreel_collector.stores.records import Made, Segment, Signal
+from spanreel_collector.stores.records import KeptSignal, Made, Segment
 from spanreel_collector.stores.words import distinct_words
 
 MOST_FAULTS = 50
 _PLACE = "otlp"
 _HEADER = struct.Struct("<16scQQ")
-_SIGNALS: dict[bytes, Signal] = {b"t": "traces", b"l": "logs"}
+_SIGNALS: dict[bytes, KeptSignal] = {b"t": "traces", b"l": "logs"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ def _read_segments(path: str, remembered: Remembered) -> Iterator[tuple[bytes, P
             yield trace, remembered.packed(header, body, lambda: pack(_read(decompressor, body, about)))  # noqa: B023
 
 
-def _read(decompressor: zstandard.ZstdDecompressor, body: bytes, about: tuple[bytes, Signal, int]) -> Batch:
+def _read(decompressor: zstandard.ZstdDecompressor, body: bytes, about: tuple[bytes, KeptSignal, int]) -> Batch:
     trace, signal, size = about
     place = f"{_PLACE}:{trace.hex()}"
     try:

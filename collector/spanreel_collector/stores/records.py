@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from spanreel.frozen import dataclass
 
-Signal = Literal["traces", "logs"]
+KeptSignal = Literal["traces", "logs"]
 
 TraceKey = tuple[str, bytes]
 """Tenant and trace."""
@@ -49,7 +49,7 @@ class Segment:
 
     tenant: str
     trace: bytes
-    signal: Signal
+    signal: KeptSignal
     items: tuple[bytes, ...]
     body: bytes
     size: int

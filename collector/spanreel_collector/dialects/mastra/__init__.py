@@ -14,7 +14,8 @@ from spanreel.model import Agent, Answer, Error, ErrorCategory, Fidelity, Json, 
 from spanreel.records import ModelRecord, Record, RunRecord, ToolRecord
 from spanreel_collector.dialects import genai_spans, values
 from spanreel_collector.dialects.content import ai_sdk, conventional, costs, losses
-from spanreel_collector.dialects.mastra.gathering import ATTRIBUTES, GATHERED, TYPE, gather, trace_of
+from spanreel_collector.dialects.mastra.gathering import ATTRIBUTES, GATHERED, gather, trace_of
+from spanreel_collector.dialects.mastra.orphans import TYPE
 from spanreel_collector.span import Attributes, RawSpan
 
 __all__ = ["NAME", "gather", "read", "speaks", "trace_of"]

@@ -11,17 +11,15 @@ from spanreel.model import Json
 from spanreel_collector.dialects import values
 from spanreel_collector.dialects.content import costs
 from spanreel_collector.dialects.mastra import wire
-from spanreel_collector.dialects.mastra.orphans import adopt
+from spanreel_collector.dialects.mastra.orphans import GENERATIONS, TYPE, adopt
 from spanreel_collector.span import RawLog, RawSpan
 
-TYPE = "mastra.span.type"
 ATTRIBUTES = "mastra.attributes"
 """A span's attributes as `getTrace` has them; the exporter knows names for some only."""
 GATHERED = "spanreel.gathered"
 """What stands around a model call, on the span that is read as it."""
 
 _INFERENCE, _STEP = "model_inference", "model_step"
-_GENERATIONS = ("model_generation", "llm_generation")
 _USAGE = "gen_ai.usage."
 _OF_THE_LAST = (names.RESPONSE_FINISH_REASONS, names.RESPONSE_MODEL, names.RESPONSE_ID)
 """What a generation says of its last call where its calls say nothing of it themselves."""
@@ -57,7 +55,7 @@ def gather(spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> tuple[list[RawSp
     numbers: dict[tuple[str, str], int] = {}
     gathered: dict[tuple[str, str], dict[str, Any]] = {}
     for span in sorted(calls, key=lambda span: span.start):
-        around = next((above for above in tree.above(span) if _type(above) in _GENERATIONS), None)
+        around = next((above for above in tree.above(span) if _type(above) in GENERATIONS), None)
         key = (span.trace_id, around.span_id if around is not None else span.span_id)
         numbers[key] = numbers.get(key, -1) + 1
         gathered[span.trace_id, span.span_id] = _facts(span, around or span, numbers[key], tree)
@@ -126,9 +124,9 @@ def _calls(spans: Sequence[RawSpan], tree: _Tree) -> list[RawSpan]:
             holding.update(
                 (above.trace_id, above.span_id)
                 for above in tree.above(span)
-                if _type(above) in (*_GENERATIONS, *([_STEP] if _type(span) == _INFERENCE else []))
+                if _type(above) in (*GENERATIONS, *([_STEP] if _type(span) == _INFERENCE else []))
             )
-    kinds = (_INFERENCE, _STEP, *_GENERATIONS)
+    kinds = (_INFERENCE, _STEP, *GENERATIONS)
     return [span for span in spans if _type(span) in kinds and (span.trace_id, span.span_id) not in holding]
 
 
@@ -258,7 +256,7 @@ def _share_usage(calls: list[RawSpan], gathered: dict[tuple[str, str], dict[str,
     counted: dict[tuple[str, str], list[RawSpan]] = {}
     for call in calls:
         for above in (call, *tree.above(call)):
-            if _type(above) in _GENERATIONS:
+            if _type(above) in GENERATIONS:
                 counted.setdefault((above.trace_id, above.span_id), []).append(call)
     for key, unordered in counted.items():
         inside = sorted(unordered, key=lambda call: call.start)

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from spanreel_collector.span import RawSpan
 
-_TYPE = "mastra.span.type"
-_GENERATIONS = ("model_generation", "llm_generation")
+TYPE = "mastra.span.type"
+GENERATIONS = ("model_generation", "llm_generation")
 _INSIDE = ("model_step", "model_inference", "tool_call", "client_tool_call", "provider_tool_call", "mcp_tool_call")
 
 
@@ -21,11 +21,11 @@ def adopt(spans: Sequence[RawSpan]) -> list[RawSpan]:
     orphans = [
         span
         for span in spans
-        if span.attributes.get(_TYPE) in _INSIDE and span.parent_id and (span.trace_id, span.parent_id) not in known
+        if span.attributes.get(TYPE) in _INSIDE and span.parent_id and (span.trace_id, span.parent_id) not in known
     ]
     if not orphans:
         return list(spans)
-    generations = [span for span in spans if span.attributes.get(_TYPE) in _GENERATIONS]
+    generations = [span for span in spans if span.attributes.get(TYPE) in GENERATIONS]
     found: dict[int, str] = {}
     for orphan in orphans:
         around = [one for one in generations if one.trace_id == orphan.trace_id and _holds(one, orphan)]
