@@ -10,7 +10,7 @@ import ast
 from dataclasses import replace
 
 from spanreel import conventions as names
-from spanreel.model import Answer, Error, ErrorCategory, Fidelity, Json, Message
+from spanreel.model import Answer, Error, ErrorCategory, Fidelity, Json, Message, Operation
 from spanreel.records import ModelRecord, Record
 from spanreel_collector.dialects import genai_spans, values
 from spanreel_collector.dialects.content import bodies, exchanges, messages, tokens
@@ -45,7 +45,10 @@ def read(span: RawSpan) -> Record | None:
         items = numbered(span.attributes, _OLD_FUNCTIONS).values()
         request = replace(request, tools=bodies.read_tools([_function(item) for item in items]))
     stream = request.stream or span.attributes.get("llm.is_streaming") in (True, "True")
-    return replace(record, request=replace(request, stream=stream), answer=_answer(span, record, stream))
+    answer, fidelity = _answer(span, record, stream), dict(record.fidelity)
+    if fidelity.get("output") is Fidelity.ABSENT and answer and any(message["parts"] for message in answer.messages):
+        fidelity["output"] = Fidelity.RECONSTRUCTED  # of an answer that only asks for tools; their ids stand elsewhere
+    return replace(record, request=replace(request, stream=stream), answer=answer, fidelity=fidelity)
 
 
 def _plain(value: Json) -> Json:
@@ -108,19 +111,26 @@ def _read_raw(span: RawSpan) -> ModelRecord | None:
         return None
     asked = {key: value for key, value in body.items() if key not in (*_ANSWERED, "model")}
     answered = {key: value for key, value in body.items() if key in (*_ANSWERED, "model", "type", "role")}
-    exchange = exchanges.read(asked, answered)
+    exchange = exchanges.read(asked, answered, Operation.EMBEDDINGS if _is_embedded(body) else Operation.CHAT)
     error = values.failure(span, ErrorCategory.MODEL) or _refusal(body)
     fidelity = dict(exchange.fidelity)
     if error and fidelity.get("output") is Fidelity.ABSENT:
         del fidelity["output"]
+    asks = exchange.request
     return ModelRecord(
-        request=exchange.request,
+        request=asks if asks.model or not _is_embedded(body) else replace(asks, model=values.text(body, "model")),
         answer=exchange.answer,
         provider=provider,
         error=error,
         status=values.status_of(error),
         fidelity=fidelity,
     )
+
+
+def _is_embedded(body: dict[str, Json]) -> bool:
+    """Whether a request is for embeddings: it has nothing but texts, and no answer is told."""
+    given = body.get("input")
+    return isinstance(given, list) and all(isinstance(text, str) for text in given) and "messages" not in body
 
 
 def _body(attributes: Attributes) -> tuple[str | None, dict[str, Json]]:

@@ -191,8 +191,11 @@ def _is_one_told_otherwise(outer: Placed, inner: Placed) -> bool:
 
 
 def _is_the_last_asked(outer: Placed, inner: Placed) -> bool:
-    """Whether a span around several calls answers what one of them asks, which says nothing of its end."""
-    return _asks_as(inner, outer)
+    """Whether a span around several calls tells of one of them: by what it asks, where that says nothing of its end.
+
+    Else by all that both tell: LiteLLM has ids of its own for answers of some providers.
+    """
+    return _asks_as(inner, outer) or (_asks_alike(outer, inner) and same_answer(outer.record, inner.record))
 
 
 def _costs_as(outer: Placed, inner: Placed) -> bool:
@@ -210,10 +213,17 @@ def _costs_as(outer: Placed, inner: Placed) -> bool:
 
 def _asks_as(outer: Placed, inner: Placed) -> bool:
     """Whether a call that tells what was asked, but nothing of its end, asks what the only call inside it asks."""
-    first, second = outer.record, inner.record
-    if not isinstance(first, ModelRecord) or not isinstance(second, ModelRecord) or not _is_unanswered(outer):
-        return False
-    return bool(first.request.messages) and said(first.request.messages) == said(second.request.messages)
+    return _is_unanswered(outer) and _asks_alike(outer, inner)
+
+
+def _asks_alike(outer: Placed, inner: Placed) -> bool:
+    """Whether two calls were asked the same; instructions stand beside the messages for some writers."""
+    asked = [
+        said(message for message in placed.record.request.messages if message.get("role") != "system")
+        for placed in (outer, inner)
+        if isinstance(placed.record, ModelRecord)
+    ]
+    return len(asked) == 2 and bool(asked[0]) and asked[0] == asked[1]
 
 
 def _is_unanswered(placed: Placed) -> bool:
