@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import lru_cache
 
 from spanreel import conventions as names
 from spanreel.model import Json
@@ -56,6 +57,8 @@ _OF_TOOLS = {names.TOOL_CALL_ARGUMENTS: ".tool.call.arguments", names.TOOL_CALL_
 """How names of a library's own end that has these values under its name instead of the conventions'."""
 _ASKED_FOR = "gen_ai.response.tool_calls"
 """Where Sentry puts what an answer asks of tools, beside its text."""
+_OTHERS = frozenset({_ASKED_FOR, *(key for keys in _TODAY.values() for key in keys)})
+_BEGINNINGS = tuple(f"{prefix}.0" for prefix, _ in _INDEXED.values())
 _OF_ANSWERS = (names.RESPONSE_ID, names.RESPONSE_FINISH_REASONS, "gen_ai.response.finish_reason")
 _MODELS = (names.REQUEST_MODEL, names.RESPONSE_MODEL)
 _COUNTS = "gen_ai.usage."
@@ -73,17 +76,25 @@ def conventional(span: RawSpan) -> RawSpan:
     operation = _operation(span)
     if operation is not None and operation != attributes.get(names.OPERATION):
         found[names.OPERATION] = operation
+    if _has_others(tuple(attributes)):
+        found.update(_of_others(attributes))
+    if names.TOOL_NAME in attributes:
+        found.update(_of_ones_own(attributes, found))
+    return replace(span, attributes={**attributes, **found}) if found else span
+
+
+def _of_others(attributes: Attributes) -> dict[str, Json]:
+    """What the conventions have names for, under the names that stand for these."""
+    found: dict[str, Json] = {}
     for name, keys in _TODAY.items():
         if attributes.get(name) is None:
             found.update((name, attributes[key]) for key in keys[::-1] if attributes.get(key) is not None)
-    if names.TOOL_NAME in attributes:
-        found.update(_of_ones_own(attributes, found))
     for name, (prefix, role) in _INDEXED.items():
         if attributes.get(name) is None and any(key.startswith(prefix + ".0") for key in attributes):
             found[name] = [*indexed_messages.read(attributes, prefix, role)]
     if attributes.get(_ASKED_FOR) is not None and names.OUTPUT_MESSAGES not in attributes:
         found[names.OUTPUT_MESSAGES] = [_asking(found.get(names.OUTPUT_MESSAGES), attributes[_ASKED_FOR])]
-    return replace(span, attributes={**attributes, **found}) if found else span
+    return found
 
 
 def _of_ones_own(attributes: Attributes, found: Attributes) -> dict[str, Json]:
@@ -91,6 +102,12 @@ def _of_ones_own(attributes: Attributes, found: Attributes) -> dict[str, Json]:
     missing = [name for name in _OF_TOOLS if attributes.get(name) is None and name not in found]
     told = ((name, value) for name in missing for key, value in attributes.items() if key.endswith(_OF_TOOLS[name]))
     return {name: value for name, value in told if value is not None}
+
+
+@lru_cache(maxsize=4096)
+def _has_others(keys: tuple[str, ...]) -> bool:
+    """Whether any name of a span's attributes stands for one of the conventions'; spans are of a few kinds."""
+    return any(key in _OTHERS or key.startswith(_BEGINNINGS) for key in keys)
 
 
 def _operation(span: RawSpan) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import replace
 
 from spanreel.records import ModelRecord, RunRecord, ToolRecord
@@ -20,7 +21,8 @@ def return_tools(trace: Trace) -> Trace:
             asking.add(_run_of(forest, placed))
             for identity in _asked(placed.record):
                 asked.setdefault(identity, []).append(placed)
-    return tuple(_returned(forest, placed, asked, asking) for placed in trace)
+    returned = tuple(_returned(forest, placed, asked, asking) for placed in trace)
+    return trace if all(map(operator.is_, returned, trace)) else returned
 
 
 def _returned(forest: Forest, placed: Placed, asked: dict[str, list[Placed]], asking: set[str | None]) -> Placed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
@@ -46,9 +47,11 @@ def complete_answers(trace: Trace) -> Trace:
         holder = _holder(forest, placed)
         known = before.get(holder)
         if known is not None and isinstance(known.record, ModelRecord) and _may_be_partial(known):
-            whole[known.id] = replace(known, record=completed(known.record, placed.record))
+            record = completed(known.record, placed.record)
+            if record is not known.record:
+                whole[known.id] = replace(known, record=record)
         before[holder] = placed
-    return tuple(whole.get(placed.id, placed) for placed in trace)
+    return tuple(whole.get(placed.id, placed) for placed in trace) if whole else trace
 
 
 def mend_cut(trace: Trace) -> Trace:
@@ -105,11 +108,11 @@ def restore_calls(trace: Trace) -> Trace:
         if isinstance(record, ModelRecord) and record.call_id is None and record.protocol is None:
             if asked and lacks_calls(record):
                 record = with_calls(record, asked)
-                placed = replace(placed, record=record)  # noqa: PLW2901 the same, made whole
+                placed = placed if record is placed.record else replace(placed, record=record)  # noqa: PLW2901 made whole
             # What a later history tells of calls, an answer in this trace has told before.
             asked.update(asking(record, in_history=not asked))
         restored.append(placed)
-    return tuple(restored)
+    return trace if all(map(operator.is_, restored, trace)) else tuple(restored)
 
 
 def _each_after(trace: Trace, made: Callable[[ModelRecord, Placed | None, list[Placed]], ModelRecord]) -> Trace:
