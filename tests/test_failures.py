@@ -192,6 +192,7 @@ def test_a_class_whose_text_is_of_what_was_not_recorded_is_its_own_all_the_same(
     _, (first, second) = replayed(look, tmp_path)
     assert isinstance(second, subprocess.CalledProcessError)
     assert str(second) == str(first)
+    assert vars(second) == {"returncode": 3, "cmd": ["make"]}
 
 
 def test_what_was_redacted_is_no_part_of_an_exception(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import importlib
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from spanreel.errors import RecordedFailure
 from spanreel.model import Json
@@ -101,12 +101,12 @@ def rebuild_error(recorded: RecordedError) -> Exception:
             with contextlib.suppress(Exception):  # its text may be of what it was not made of
                 error = _make(found, *arguments)
                 if str(error) == message:
-                    return error
+                    return _with_fields(error, recorded)
         # The text goes into the model's next request, so it has to be the recorded one to the letter.
         names = {"__module__": found.__module__, "__qualname__": found.__qualname__}
         told = type(found.__name__, (found,), {"__str__": lambda _: message, **names})
         error = _make(told, message)
-        return error if str(error) == message else _stand_in(recorded, found)
+        return _with_fields(error, recorded) if str(error) == message else _stand_in(recorded, found)
     except Exception:  # noqa: BLE001 - the class is the user's, and may do anything
         return _stand_in(recorded, found)
 
@@ -123,11 +123,19 @@ def _stand_in(recorded: RecordedError, found: type[Exception]) -> RecordedFailur
         failure = failure if str(failure) == message else RecordedFailure(recorded.type, message)
     except Exception:  # noqa: BLE001 - as some want more than a text
         failure = RecordedFailure(recorded.type, message)
+    return _with_fields(failure, recorded)
+
+
+Failure = TypeVar("Failure", bound=Exception)
+
+
+def _with_fields(error: Failure, recorded: RecordedError) -> Failure:
+    """The exception with the recorded attributes that it lacks."""
     fields = plain((recorded.parts or {}).get("fields"))
     for name, value in fields.items() if isinstance(fields, dict) else ():
-        if not hasattr(failure, name):
-            setattr(failure, name, value)
-    return failure
+        if not hasattr(error, name):
+            setattr(error, name, value)
+    return error
 
 
 def _of_parts(found: type[Exception], parts: Mapping[str, Json], message: str) -> Exception | None:

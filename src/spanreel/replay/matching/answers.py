@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Final, NoReturn
 
+from spanreel import json_text
 from spanreel.exchange import HttpAnswer, ModelProtocol
 from spanreel.failures import rebuild_error
-from spanreel.model import Answer, Error, ErrorCategory, Fidelity, Message, Request, Status, Usage
+from spanreel.model import Answer, Error, ErrorCategory, Fidelity, Json, Message, Request, Status, Usage
 from spanreel.point import BrokenOff, RecordedError, ToolResult
 from spanreel.protocols import as_asked
 from spanreel.replay.comparing.identity import answer_of, error_of, without_provider_fields
@@ -102,9 +103,24 @@ def tool_answer(call: ToolCall, *, imported: bool = False) -> ToolResult | Recor
 
 def _recorded_error(call: ToolCall) -> RecordedError:
     assert call.error is not None
-    whole = "raised" not in call.fidelity  # what is redacted or cut would be no part of an exception
-    parts = copy.deepcopy(call.raised) if whole else None
+    state = call.fidelity.get("raised")
+    parts = (
+        copy.deepcopy(call.raised) if state is None else _left_of(call.raised) if state is Fidelity.REDACTED else None
+    )
     return RecordedError(call.error.type or "Exception", call.error.message, call.error.category, parts)
+
+
+def _left_of(raised: Mapping[str, Json] | None) -> dict[str, Json] | None:
+    """The attributes of an exception that nothing was taken out of: what is redacted would be no part of it."""
+    fields = raised.get("fields") if raised is not None else None
+    if not isinstance(fields, dict):
+        return None
+    texts = {name: json_text.encode(value) for name, value in fields.items()}
+    return {"fields": {name: fields[name] for name, text in texts.items() if not any(map(text.__contains__, _TAKEN))}}
+
+
+_TAKEN: Final = ("[redacted", "[binary ")
+"""With what begins that stands for content that was not recorded."""
 
 
 def _headers(recorded: Mapping[str, str], status: int, *, last: bool) -> dict[str, str]:

@@ -160,7 +160,7 @@ def _note_texts(play: Play, slot: ToolSlot) -> None:
     raised = slot.call.raised
     if raised is not None and "raised" in slot.call.fidelity:
         play.ledger.note(
-            f"{name_of(slot)} raised an exception of which its text was kept alone; the agent gets no more"
+            f"{name_of(slot)} raised an exception of which not all was kept; the agent gets its text, and the rest"
         )
     elif raised is not None and isinstance(shape := raised.get("type"), str):
         for kind in texts_in(shape):
