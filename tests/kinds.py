@@ -32,21 +32,8 @@ from spanreel.otlp_file import FileExporter
 from spanreel.replay.judging.verdict import Report
 from spanreel.session import Session
 from spanreel_collector.conversion.convert import convert_files
-from wire_server import completion
 
 Tool = Callable[..., Any]
-
-
-def calls(*asked: tuple[str, str, dict[str, Any]]) -> dict[str, Any]:
-    """An answer that asks for tools: (id, name, arguments)."""
-    made = [
-        {"id": id_, "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
-        for id_, name, arguments in asked
-    ]
-    answer = completion("", tool_calls=made)
-    answer["choices"][0]["message"]["content"] = None
-    answer["choices"][0]["finish_reason"] = "tool_calls"
-    return answer
 
 
 def script(*answers: dict[str, Any]) -> Callable[[dict[str, Any]], dict[str, Any]]:

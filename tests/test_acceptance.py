@@ -23,13 +23,13 @@ import spanreel
 from acceptance import CASES, SHOWN, case
 from conftest import KINDS
 from golden.foreign import clerks
-from kinds import Kind, Scene, calls, record, script
+from kinds import Kind, Scene, record, script
 from loopback import offline
 from spanreel.errors import ReplayFailed, ReplayRefused
 from spanreel.replay.judging.verdict import Report, Verdict
 from spanreel.session import Session, ToolCall
 from test_foreign_replays import recorded as recorded_by
-from wire_server import completion
+from wire_server import calls, completion
 
 pytestmark = pytest.mark.slow
 

@@ -17,13 +17,13 @@ import pytest
 import kinds
 import spanreel
 from acceptance import case
-from kinds import Kind, Scene, calls, record, record_all, script
+from kinds import Kind, Scene, record, record_all, script
 from loopback import offline
 from spanreel import cli
 from spanreel.replay.judging.verdict import Report, Verdict
 from spanreel.session import Session
 from spanreel.session_files import write_session
-from wire_server import completion
+from wire_server import calls, completion
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ import pytest
 import kinds
 import spanreel
 from acceptance import case
-from kinds import Kind, Scene, calls, hand_written, record, script
+from kinds import Kind, Scene, hand_written, record, script
 from spanreel.errors import ReplayRefused
 from spanreel.model import Fidelity
 from spanreel.redaction import make_policy
@@ -21,7 +21,7 @@ from spanreel.replay.judging.verdict import Report, Verdict
 from spanreel.session import Session
 from spanreel.session_files import write_session
 from spanreel_collector.conversion.convert import convert_files
-from wire_server import completion
+from wire_server import calls, completion
 
 JANE = "jane.doe" + "@example.org"
 JOHN = "john.roe" + "@example.org"

@@ -16,12 +16,12 @@ import pydantic
 import pytest
 
 import spanreel
-from kinds import KINDS, Kind, Scene, calls, hand_written, play, record, script
+from kinds import KINDS, Kind, Scene, hand_written, play, record, script
 from spanreel.errors import RecordedFailure
 from spanreel.replay.judging.verdict import Verdict
 from spanreel.session import Session
 from spanreel.session_files import read_session, write_session
-from wire_server import completion
+from wire_server import calls, completion
 
 
 @dataclass

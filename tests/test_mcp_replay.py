@@ -26,11 +26,11 @@ from pydantic_ai.providers.openai import OpenAIProvider
 import mcp_shop
 import spanreel
 from acceptance import case
-from kinds import Scene, calls, record, script
+from kinds import Scene, record, script
 from loopback import offline
 from spanreel.replay.judging.verdict import Verdict
 from spanreel.session import Session
-from wire_server import completion
+from wire_server import calls, completion
 
 pytestmark = pytest.mark.slow
 

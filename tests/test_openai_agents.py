@@ -24,25 +24,13 @@ from opentelemetry import trace
 from opentelemetry.trace import StatusCode
 
 from recording import Recording, attribute, content, recording
-from wire_server import Model, completion
+from wire_server import Model, calls, completion
 
 
 @pytest.fixture(autouse=True)
 def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
     agents.set_tracing_disabled(True)
     agents.set_default_openai_api("chat_completions")
-
-
-def calls(*asked: tuple[str, str, dict[str, Any]]) -> dict[str, Any]:
-    """An answer that asks for tools: (id, name, arguments)."""
-    made = [
-        {"id": id_, "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
-        for id_, name, arguments in asked
-    ]
-    answer = completion("", tool_calls=made)
-    answer["choices"][0]["message"]["content"] = None
-    answer["choices"][0]["finish_reason"] = "tool_calls"
-    return answer
 
 
 def use(answer: Any) -> None:

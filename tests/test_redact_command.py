@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import SpanContext, TraceFlags
 
 from conftest import cases
-from kinds import Scene, calls, hand_written, record, script
+from kinds import Scene, hand_written, record, script
 from spanreel import conventions as names
 from spanreel.cli import main
 from spanreel.presets import DEFAULT
@@ -23,7 +23,7 @@ from spanreel.rules import Form, Rule
 from spanreel.session_files import load_sessions, write_session
 from spanreel_collector.conversion.convert import convert_files
 from spanreel_collector.redaction.sessions import redact_session
-from wire_server import completion
+from wire_server import calls, completion
 
 JANE = "jane.doe" + "@example.org"
 KEY = "sk-" + "fake0123456789abcdef"

@@ -11,7 +11,7 @@ import openai
 import pytest
 
 import spanreel
-from kinds import Kind, Scene, calls, hand_written, record, script
+from kinds import Kind, Scene, hand_written, record, script
 from kinds import play as play_offline
 from spanreel import testing
 from spanreel.errors import ReplayRefused
@@ -19,7 +19,7 @@ from spanreel.replay.changing.change_files import from_options, parse_changes, r
 from spanreel.replay.changing.changes import Changes, Override, apply
 from spanreel.replay.judging.verdict import Report, Verdict
 from spanreel.session import Session
-from wire_server import completion
+from wire_server import calls, completion
 
 ran: list[str] = []
 

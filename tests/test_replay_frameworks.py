@@ -11,9 +11,9 @@ from typing import Any, Literal
 import pydantic
 import pytest
 
-from kinds import Kind, Scene, calls, play, record, script
+from kinds import Kind, Scene, play, record, script
 from spanreel.replay.judging.verdict import Verdict
-from wire_server import completion
+from wire_server import calls, completion
 
 pytestmark = pytest.mark.slow
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from kinds import Scene, calls, hand_written, record, script
+from kinds import Scene, hand_written, record, script
 from spanreel.cli import main
 from spanreel.replay.changing.change_files import parse_changes
 from spanreel.replay.running.planning import plan
 from spanreel.session import Session
 from spanreel.session_files import write_session
-from wire_server import completion
+from wire_server import calls, completion
 
 
 def look(city: str) -> str:

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from kinds import Scene, calls, hand_written, record
+from kinds import Scene, hand_written, record
 from spanreel import cli
 from spanreel.session_files import write_session
-from wire_server import completion
+from wire_server import calls, completion
 
 pytestmark = pytest.mark.slow
 

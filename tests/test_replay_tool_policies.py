@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 import spanreel
-from kinds import Kind, Scene, calls, hand_written, record, script
+from kinds import Kind, Scene, hand_written, record, script
 from spanreel.errors import ReplayRefused
 from spanreel.replay.changing.change_files import parse_changes
 from spanreel.replay.changing.tool_policies import NormalForm, ToolPolicies, choose, normalised
 from spanreel.replay.judging.verdict import Report, Verdict
 from spanreel.session import Session
 from spanreel.session_files import write_session
-from wire_server import completion
+from wire_server import calls, completion
 
 pytestmark = pytest.mark.slow
 

@@ -22,11 +22,11 @@ from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
 import spanreel
-from kinds import Scene, calls, hand_written, play, record, script
+from kinds import Scene, hand_written, play, record, script
 from spanreel.replay.judging.verdict import Verdict
 from spanreel.session import Session
 from spanreel.session_files import read_session, write_session
-from wire_server import completion
+from wire_server import calls, completion
 
 
 @dataclass

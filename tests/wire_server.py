@@ -32,6 +32,18 @@ def completion(text: str = "Hello.", **message: Any) -> dict[str, Any]:
     }
 
 
+def calls(*asked: tuple[str, str, dict[str, Any]]) -> dict[str, Any]:
+    """An answer that asks for tools: (id, name, arguments)."""
+    made = [
+        {"id": id_, "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+        for id_, name, arguments in asked
+    ]
+    answer = completion("", tool_calls=made)
+    answer["choices"][0]["message"]["content"] = None
+    answer["choices"][0]["finish_reason"] = "tool_calls"
+    return answer
+
+
 def chunks(*texts: str) -> list[bytes]:
     """The events of a streamed chat completion."""
 
