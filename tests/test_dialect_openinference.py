@@ -825,3 +825,26 @@ def test_a_step_of_llama_index_that_cannot_be_read_tells_nothing(event: str) -> 
     attributes = {"openinference.span.kind": "CHAIN", "input.value": json.dumps({"ev": event})}
     step = span(3, "BaseWorkflowAgent.parse_agent_output", attributes, 1)
     assert answering_models(answered(2, "Yes."), step) == ["gpt-5"]
+
+
+def test_an_agent_that_langgraph_of_javascript_names_on_its_answers_alone_is_the_graphs() -> None:
+    """Its instrumentation calls the graph a chain; the graph's steps, which give the same answers, are no agents."""
+
+    def ran(name: str, *speakers: str | None, **metadata: str) -> str | None:
+        answers = [
+            {"id": ["langchain_core", "messages", "AIMessage"], "lc": 1, "type": "constructor", "kwargs": kwargs}
+            for kwargs in ({"content": "Here.", **({"name": speaker} if speaker else {})} for speaker in speakers)
+        ]
+        told = {"output.value": json.dumps({"messages": answers}), "metadata": json.dumps(metadata)}
+        chain = span(1, name, {"openinference.span.kind": "CHAIN", "input.value": "Soup!", **told})
+        call = oi(2, "LLM", {"llm.model_name": "gpt-5", "output.value": "Here.", "llm.token_count.prompt": 1}, 1)
+        one = session(chain, call, scope="@arizeai/openinference-instrumentation-langchain")
+        return only_run(one).agent.name
+
+    graph = {"ls_integration": "langgraph"}
+    assert ran("LangGraph", "waiter", **graph) == "waiter"
+    assert ran("waiter", "waiter", **graph, langgraph_node="tools") == "waiter"
+    assert ran("RunnableSequence", "waiter", **graph, langgraph_node="agent") is None
+    assert ran("LangGraph", "waiter", "cook", **graph) is None
+    assert ran("LangGraph", None, **graph) is None
+    assert ran("chain", "waiter") is None

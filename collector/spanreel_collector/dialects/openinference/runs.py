@@ -33,7 +33,7 @@ def read_run(span: RawSpan, kind: str, cut_at: int | None) -> RunRecord:
         answered, output_state = whole, whole_state
     fidelity = {"input": input_state, "output": output_state}
     return RunRecord(
-        agent=Agent(_agent_name(span, kind)),
+        agent=Agent(_agent_name(span, kind) or _speaker(span, answered)),
         input=asked,
         output=answered,
         arguments=given if isinstance(given, dict) and not asked else None,
@@ -76,6 +76,16 @@ def _agent_name(span: RawSpan, kind: str) -> str | None:
     by_hand = "openinference" not in span.origin.scope
     named = span.name.removeprefix("invoke_agent ").removesuffix(".run")
     return named if by_hand or library in _FRAMEWORKS_OWN else None
+
+
+def _speaker(span: RawSpan, answered: tuple[Message, ...]) -> str | None:
+    """The agent whose answers a graph of LangGraph's gives: it names itself on each, the instrumentation nowhere."""
+    known = values.members(span.attributes.get("metadata"))
+    names = {message.get("name") for message in answered if message.get("role") == "assistant"}
+    name = names.pop() if len(names) == 1 else None
+    # Inside a node, where a graph is called by a tool, steps give the same answers: the graph is called as its agent.
+    alone = "langgraph_node" not in known or name == span.name
+    return name if isinstance(name, str) and alone and known.get("ls_integration") == "langgraph" else None
 
 
 def _is_node(span: RawSpan) -> bool:
