@@ -16,6 +16,15 @@ NAME = "semantic-kernel"
 _SCOPE = "semantic_kernel"
 _USAGE_LINE = "OpenAI usage: "
 """What a line of the handler's logger begins with; after it, the SDK's object as Python shows it."""
+_OPERATIONS = {
+    "chat.completions": "chat",
+    "chat.streaming_completions": "chat",
+    "text.completions": "text_completion",
+    "text.streaming_completions": "text_completion",
+}
+"""What releases before 1.31 or so, and those of .NET, called the conventions' operations."""
+_FUNCTION = "semantic_kernel.functions.kernel_function"
+"""The scope of functions' spans, which said nothing but their names in these releases."""
 _FINISH_REASON = "gen_ai.response.finish_reason"
 
 
@@ -31,6 +40,13 @@ def read(span: RawSpan) -> Record | None:
     if reason is not None and names.RESPONSE_FINISH_REASONS not in attributes:
         # The member of an enumeration, as Python shows it.
         attributes[names.RESPONSE_FINISH_REASONS] = [reason.rpartition(".")[2].lower()]
+    operation = values.text(attributes, names.OPERATION)
+    if operation in _OPERATIONS:
+        attributes[names.OPERATION] = _OPERATIONS[operation]
+        if ".streaming" in operation:
+            attributes.setdefault(names.REQUEST_STREAM, True)
+    elif operation is None and span.origin.scope == _FUNCTION:
+        attributes |= {names.OPERATION: names.EXECUTE_TOOL, names.TOOL_NAME: span.name}
     record = genai_spans.read(replace(span, attributes=attributes))
     if isinstance(record, ModelRecord) and record.answer is not None:
         return replace(record, answer=replace(record.answer, usage=_read_usage(span, record.answer.usage)))
