@@ -39,6 +39,7 @@ _KINDS_BY_NAME = {"invoke_agent": "AGENT", "execute_tool": "TOOL"}
 _INPUT, _OUTPUT = "llm.input_messages", "llm.output_messages"
 _STRAYING = (".google_genai", ".google_adk")
 """Instrumentations that put calls of tools under no message."""
+_STRUCTURED = "StructuredLLM."
 _ROUTERS = (".litellm", ".dspy")
 """Instrumentations that see which model LiteLLM is told to ask for, not which one a provider is."""
 
@@ -64,7 +65,7 @@ def read(span: RawSpan) -> Record | None:
     cut_at = _cut_at(span.attributes)
     if kind == "LLM":
         record = _read_model(span, cut_at)
-        return record if _is_call(record, span.attributes) else None
+        return record if _is_call(record, span.attributes) and not _is_around_a_call(span) else None
     if kind == "EMBEDDING":
         return side_calls.read_embedding(span)
     if kind == "RERANKER":
@@ -147,6 +148,11 @@ def _is_call(record: ModelRecord, attributes: Attributes) -> bool:
     failed = record.error is not None and (operation is None or operation in genai_spans.MODEL_CALLS)
     asked = any(key.startswith(f"{_INPUT}.") for key in attributes) or messages.plain(attributes, "input.value", "user")
     return answered or failed or bool(asked)
+
+
+def _is_around_a_call(span: RawSpan) -> bool:
+    """Whether this is llama-index's model for structured output, which says again what the model inside was asked."""
+    return span.name.startswith(_STRUCTURED) and span.origin.scope.endswith(".llama_index")
 
 
 def _read_request(span: RawSpan, sent: Request | None, cut_at: int | None) -> tuple[Request, dict[str, Fidelity]]:
