@@ -63,7 +63,7 @@ def join_loops(roots: Iterable[Draft]) -> list[list[Draft]]:
                 current = root
             else:
                 _append(current, root)
-        for key in _tails(current.models[-1]):
+        for key in dict.fromkeys(_tails(current.models[-1])):  # one call may be named alike alone and among all
             tails[key].append((conversation, current))
     return conversations
 
