@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
@@ -82,4 +83,14 @@ def recording(**settings: Any) -> Iterator[Recording]:
     try:
         yield made
     finally:
+        spanreel.uninstrument()
+
+
+def recorded_in(file: Path, work: Callable[[], Any]) -> Any:
+    """What the work gives, recorded into a file."""
+    spanreel.instrument(settings=spanreel.read_settings({"SPANREEL_FILE": str(file), "SPANREEL_LOG": "off"}))
+    try:
+        return work()
+    finally:
+        assert spanreel.flush()
         spanreel.uninstrument()

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import requests
 
 import spanreel
+from recording import recorded_in
 from spanreel import testing
 from spanreel.protocols import openai_chat, protocol_named
 from spanreel_collector import convert_files
@@ -18,15 +17,6 @@ from spanreel_collector import convert_files
 HALF = "half of an emoji: \ud83d, and more"
 KNOWN = "half of an emoji: \ufffd, and more"
 PATHS = {"openai_chat": "chat/completions", "openai_responses": "responses", "anthropic_messages": "messages"}
-
-
-def recorded_in(file: Path, work: Callable[[], Any]) -> Any:
-    spanreel.instrument(settings=spanreel.read_settings({"SPANREEL_FILE": str(file), "SPANREEL_LOG": "off"}))
-    try:
-        return work()
-    finally:
-        assert spanreel.flush()
-        spanreel.uninstrument()
 
 
 def spoken(name: str, stream: bool, body: bytes) -> list[str]:

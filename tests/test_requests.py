@@ -14,7 +14,7 @@ import pytest
 import requests
 
 import spanreel
-from recording import attribute, content, recording
+from recording import attribute, content, recorded_in, recording
 from spanreel import testing
 from spanreel_collector import convert_files
 
@@ -65,15 +65,6 @@ def ask(root: str, read: Callable[[Any], Any], **given: Any) -> Any:
         ) as response,
     ):
         return read(response)
-
-
-def recorded_in(file: Path, work: Callable[[], Any]) -> Any:
-    spanreel.instrument(settings=spanreel.read_settings({"SPANREEL_FILE": str(file), "SPANREEL_LOG": "off"}))
-    try:
-        return work()
-    finally:
-        assert spanreel.flush()
-        spanreel.uninstrument()
 
 
 DECODING = [number for number, read in enumerate(READERS) if read is not _into]

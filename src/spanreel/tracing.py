@@ -157,7 +157,7 @@ class _Guarded(Tracer):
     def start_span(self, name: str, context: Context | None = None, *positional: Any, **named: Any) -> Span:
         """A span with a name and attributes that may leave."""
         from spanreel.redaction import policy_of  # noqa: PLC0415 - as in `_private`
-        from spanreel.safe_texts import safe_attributes, safe_name  # noqa: PLC0415 - as in `_private`  # noqa: PLC0415 - as in `_private`
+        from spanreel.safe_texts import safe_attributes, safe_name  # noqa: PLC0415 - as in `_private`
 
         policy = policy_of(self._settings)
         if "attributes" in named:
