@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from otlp_lines import Span, asks, called, ours, request, said, span_id, told
@@ -181,6 +182,17 @@ def trip() -> dict[str, Any]:
         *_comes_back(about),
     ]
     return request(*spans, service="travel")
+
+
+def trip_in_parts(*places: int) -> list[dict[str, Any]]:
+    """The same, cut between its spans before these places."""
+    parts = []
+    for begin, end in itertools.pairwise((0, *places, None)):
+        part = trip()
+        scope = part["resourceSpans"][0]["scopeSpans"][0]
+        scope["spans"] = scope["spans"][begin:end]
+        parts.append(part)
+    return parts
 
 
 def _comes_back(about: dict[str, Any]) -> list[Span]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import re
 from collections.abc import Iterator
@@ -11,7 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 import page_stories as stories
 from conftest import ROOT
@@ -359,12 +358,74 @@ def test_two_sessions_are_compared(window: Watched, served: Served) -> None:
 
 
 @pytest.mark.slow
+def test_a_click_is_not_lost_when_the_waterfall_is_drawn_again_under_it(window: Watched, served: Served) -> None:
+    page = window.open(f"?session={identity(served, 'trip')}")
+    page.get_by_role("treeitem", name="web_search").hover()
+    page.mouse.down()
+    page.set_viewport_size({"width": 1280, "height": 780})
+    drawn_again(page)
+    page.mouse.up()
+    expect(chosen(page)).to_have_text("web_search")
+    expect(page.get_by_role("region", name="Details")).to_contain_text("The result: redacted")
+
+
+@pytest.mark.slow
+def test_a_click_is_not_lost_when_something_new_comes_under_it(browser: Browser, tmp_path: Path) -> None:
+    early, later, last = stories.trip_in_parts(9, 12)
+    with serving(tmp_path) as service, watched(browser, service) as window:
+        service.send(early)
+        service.wait(lambda found: len(found) == 1)
+        page = window.open()
+        expect(page.locator(".live")).to_have_text("live")
+        page.locator("a.words").hover()
+        page.mouse.down()
+        with page.expect_response(re.compile(r"/summary$")):
+            service.send(later)
+        drawn_again(page)
+        page.mouse.up()
+        expect(page.get_by_role("tree")).to_be_visible()
+        page.get_by_role("treeitem", name="search_flights").first.hover()
+        page.mouse.down()
+        with page.expect_response(re.compile(r"/revisions$")):
+            service.send(last)
+        drawn_again(page)
+        page.mouse.up()
+        expect(page.get_by_role("region", name="Details")).to_contain_text("search_flights")
+        expect(page.locator(".notice")).to_contain_text("Revision 3 has come")
+        expect(chosen(page)).to_have_text("search_flights")
+
+
+def drawn_again(page: Page) -> None:
+    """Whatever the page was about to draw by itself is drawn."""
+    page.evaluate("new Promise((go) => requestAnimationFrame(() => setTimeout(go, 300)))")
+
+
+@pytest.mark.slow
+def test_what_is_typed_into_a_filter_stays_when_the_other_filters_come(window: Watched) -> None:
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page = window.page
+    page.route("**/api/v1/facets", hold)
+    with page.expect_request("**/api/v1/facets"):
+        window.open()
+    expect(page.locator(".foot")).to_contain_text("shown")
+    user = page.get_by_label("User", exact=True)
+    user.fill("user-3")
+    with page.expect_response("**/api/v1/facets"):
+        held[0].continue_()
+    drawn_again(page)
+    user.press("Enter")
+    expect(page).to_have_url(re.compile("user=user-3"))
+    expect(user).to_have_value("user-3")
+    expect(page.get_by_label("Agent", exact=True)).to_be_visible()
+
+
+@pytest.mark.slow
 def test_new_sessions_and_new_revisions_come_by_themselves(browser: Browser, tmp_path: Path) -> None:
-    trip = stories.trip()
-    spans = trip["resourceSpans"][0]["scopeSpans"][0]["spans"]
-    early, late = copy.deepcopy(trip), copy.deepcopy(trip)
-    early["resourceSpans"][0]["scopeSpans"][0]["spans"] = spans[:9]
-    late["resourceSpans"][0]["scopeSpans"][0]["spans"] = spans[9:]
+    early, late = stories.trip_in_parts(9)
     with serving(tmp_path) as service, watched(browser, service) as window:
         page = window.open()
         expect(page.locator(".live")).to_have_text("live")

@@ -130,4 +130,33 @@ export function save(name, blob) {
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }
 
+let pressed = false;
+const waiting = [];
+
+const press = () => {
+  pressed = true;
+};
+// The click comes right after the button is let go.
+const release = () =>
+  setTimeout(() => {
+    pressed = false;
+    for (const go of waiting.splice(0)) go();
+  });
+
+addEventListener("pointerdown", press, true);
+addEventListener("pointerup", release, true);
+addEventListener("pointercancel", release, true);
+addEventListener("blur", release);
+
+/** Resolves once no button or finger is down. What is drawn anew under a pressed button takes its click away, so
+ * whatever comes by itself waits for this. */
+export const released = () => (pressed ? new Promise((resolve) => waiting.push(resolve)) : Promise.resolve());
+
+/** Resolves once the focus is not in `box`: what somebody types there is not drawn anew. */
+export const left = (box) =>
+  new Promise((resolve) => {
+    if (!box.contains(document.activeElement)) return resolve();
+    document.activeElement.addEventListener("blur", () => resolve(left(box)), { once: true });
+  });
+
 export const reducedMotion = () => matchMedia("(prefers-reduced-motion: reduce)").matches;

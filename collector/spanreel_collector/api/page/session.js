@@ -5,7 +5,7 @@ import { read, readScopes, sessionPath } from "./client.js";
 import { showComparison } from "./comparison.js";
 import { conversation } from "./conversation.js";
 import { detailOf } from "./detail.js";
-import { address, button, element, link, notify, replace } from "./dom.js";
+import { address, button, element, link, notify, released, replace } from "./dom.js";
 import { eligibility } from "./eligibility.js";
 import { line } from "./format.js";
 import { outlineOf } from "./outline.js";
@@ -51,6 +51,8 @@ async function load(view) {
       read(sessionPath(view.id, "/revisions"), { signal }),
       readScopes(signal),
     ]);
+    await released();
+    if (signal.aborted) return;
     view.scopes = scopes;
     view.document = found;
     view.reports = reports;
@@ -80,9 +82,11 @@ async function load(view) {
 // It takes as long as a replay's planning does; nobody waits for it. It is of the newest revision.
 async function forecast(view) {
   if (view.asked.revision) return;
+  const { signal } = view.aborter;
   try {
-    const { calls, revision } = await read(sessionPath(view.id, "/forecast"), { signal: view.aborter.signal });
-    if (revision !== view.document.revision) return;
+    const { calls, revision } = await read(sessionPath(view.id, "/forecast"), { signal });
+    await released();
+    if (signal.aborted || revision !== view.document.revision) return;
     view.forecast = new Map(calls.map((one) => [one.place, one]));
     if (view.selected && view.panes) choose(view, view.selected, { quiet: true, still: true });
   } catch (error) {

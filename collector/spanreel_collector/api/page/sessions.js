@@ -1,7 +1,7 @@
 // The list of sessions: what is asked for stands in the address, and the rows follow what happens meanwhile.
 
 import { asksForToken, read, sessionPath } from "./client.js";
-import { button, commandLine, element, notify, replace } from "./dom.js";
+import { button, commandLine, element, left, notify, released, replace } from "./dom.js";
 import { PASSED, SPANS, filtersSet, drawAsked, opener, search } from "./filters.js";
 import { exact, plural } from "./format.js";
 import { COLUMNS, rowOf } from "./session_row.js";
@@ -70,7 +70,8 @@ export function showSessions(main, asked, go) {
 async function readFacets(view) {
   try {
     view.facets = new Map(Object.entries(await read("facets", { signal: view.gone.signal })));
-    drawAsked(view);
+    await left(view.filters);
+    if (!view.gone.signal.aborted) drawAsked(view);
   } catch (error) {
     unlessGone(error);
   }
@@ -104,8 +105,11 @@ function query(view, cursor) {
 }
 
 async function load(view, cursor = null) {
+  const { signal } = view.aborter;
   try {
-    const page = await read("sessions", { query: query(view, cursor), signal: view.aborter.signal });
+    const page = await read("sessions", { query: query(view, cursor), signal });
+    await released();
+    if (signal.aborted) return;
     if (cursor === null) {
       view.rows.clear();
       view.body.replaceChildren();
@@ -199,8 +203,12 @@ async function refresh(view, all = false) {
   }
   for (const id of ids.filter((one) => view.rows.has(one)).slice(0, PAGE)) {
     view.waiting.delete(id);
+    const { signal } = view.aborter;
     try {
-      put(view, await read(sessionPath(id, "/summary"), { signal: view.aborter.signal }), true);
+      const session = await read(sessionPath(id, "/summary"), { signal });
+      await released();
+      if (signal.aborted) return;
+      put(view, session, true);
     } catch (error) {
       if (error.status !== 404) return unlessGone(error);
       view.rows.get(id).remove();

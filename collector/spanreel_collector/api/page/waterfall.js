@@ -18,6 +18,7 @@ export function waterfall(view, choose) {
     rows,
     choose: (row) => choose(row, { from: "waterfall" }),
     folded: new Set(),
+    drawn: new Map(),
     chosen: null,
     scale: scaleOf(rows),
     zoomed: null,
@@ -77,6 +78,7 @@ function listen(fall) {
 // -- which rows ------------------------------------------------------------------------------------------------------
 
 function arrange(fall) {
+  forget(fall, fall.rows);
   fall.visible = [];
   for (let number = 0; number < fall.rows.length; number += 1) {
     const row = fall.rows[number];
@@ -128,11 +130,13 @@ function zoom(fall) {
   const around = fall.zoomed || !chosen ? null : chosen.end - chosen.number > 1 ? chosen : chosen.parent;
   fall.zoomed = around;
   fall.scale = scaleOf(around ? fall.rows.slice(around.number, around.end) : fall.rows);
+  forget(fall, fall.rows);
   drawAxis(fall);
   select(fall, chosen, false);
 }
 
 function select(fall, row, move) {
+  forget(fall, [fall.chosen, row]);
   fall.chosen = row;
   fall.zoomer.hidden = !row && !fall.zoomed;
   replace(fall.zoomer, fall.zoomed ? `Whole time` : "Zoom");
@@ -152,12 +156,29 @@ function select(fall, row, move) {
 function drawRows(fall) {
   const from = Math.max(0, Math.floor(fall.list.scrollTop / HEIGHT) - BEYOND);
   const to = Math.min(fall.visible.length, Math.ceil((fall.list.scrollTop + fall.list.clientHeight) / HEIGHT) + BEYOND);
-  replace(
-    fall.inner,
-    fall.visible.slice(from, to).map((row) => rowElement(fall, row)),
-  );
+  const rows = new Set(fall.visible.slice(from, to));
+  forget(fall, [...fall.drawn.keys()].filter((row) => !rows.has(row)));
+  let before = null;
+  for (const row of rows) {
+    let node = fall.drawn.get(row);
+    if (!node) {
+      node = rowElement(fall, row);
+      fall.drawn.set(row, node);
+      if (before) before.after(node);
+      else fall.inner.prepend(node);
+    }
+    before = node;
+  }
   if (fall.chosen) fall.list.setAttribute("aria-activedescendant", `row-${fall.chosen.number}`);
   else fall.list.removeAttribute("aria-activedescendant");
+}
+
+// A row that stays as it is stays the same element: a click that has begun on it is not lost.
+function forget(fall, rows) {
+  for (const row of rows) {
+    fall.drawn.get(row)?.remove();
+    fall.drawn.delete(row);
+  }
 }
 
 function rowElement(fall, row) {
