@@ -118,7 +118,7 @@ class Collector:
         assert self.process is not None
         assert self.process.poll() is None, self.log.read_text()
         try:
-            return httpx.post(f"{self.endpoint}/v1/traces", json={}, trust_env=False).status_code == 200
+            return httpx.post(f"{self.endpoint}/v1/traces", json={}, timeout=60, trust_env=False).status_code == 200
         except httpx.TransportError:
             return False
 

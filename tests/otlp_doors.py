@@ -24,6 +24,7 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
+from otel_collector import wait_until
 from otlp_lines import BEGAN, SECOND
 from spanreel_collector.access import Access, Tls
 from spanreel_collector.conversion.convert import Conversion, convert
@@ -72,6 +73,17 @@ class Doors:
         with grpc.insecure_channel(f"127.0.0.1:{self.port}") as channel:
             answer: bytes = channel.unary_unary(f"/{SERVICES[signal]}/Export")(body, timeout=60, **options)
             return answer
+
+    def serves(self, body: bytes) -> bool:
+        """Whether this is taken; sent again, as senders do, where the machine was too slow for a door in a hurry."""
+
+        def taken() -> bool:
+            try:
+                return self.post(body).status_code == 200
+            except httpx.TransportError:
+                return False
+
+        return bool(wait_until(taken))
 
     def traces(self) -> frozenset[bytes]:
         """The traces of which something came."""
@@ -171,7 +183,7 @@ def receiver_process(store: Path) -> Iterator[Process]:
             yield Process(process, f"http://127.0.0.1:{http}", int(calls))
         finally:
             process.terminate()
-            process.wait(30)
+            process.wait(120)
 
 
 # -- requests --------------------------------------------------------------------------------------------------------

@@ -279,10 +279,10 @@ def test_tls_is_spoken_and_callers_show_their_certificate(tmp_path: Path) -> Non
     tls, authority, (certificate, key) = make_tls(tmp_path)
     with doors(tmp_path, tls=tls) as door:
         context = ssl.create_default_context(cafile=str(authority))
-        with httpx.Client(verify=context) as client, pytest.raises(httpx.TransportError):
+        with httpx.Client(verify=context, timeout=60) as client, pytest.raises(httpx.TransportError):
             client.post(f"{door.url}/v1/traces", content=ONE, headers={"content-type": PROTOBUF})
         context.load_cert_chain(certificate, key)
-        with httpx.Client(verify=context) as client:
+        with httpx.Client(verify=context, timeout=60) as client:
             response = client.post(f"{door.url}/v1/traces", content=ONE, headers={"content-type": PROTOBUF})
         assert response.status_code == 200
 
@@ -291,7 +291,7 @@ def test_tls_is_spoken_and_callers_show_their_certificate(tmp_path: Path) -> Non
             credentials = grpc.ssl_channel_credentials(authority.read_bytes(), **shown)
             with grpc.secure_channel(f"localhost:{door.port}", credentials) as channel:
                 export = channel.unary_unary(f"/{SERVICES['traces']}/Export")
-                answer: bytes = export(ONE, timeout=10)
+                answer: bytes = export(ONE, timeout=60)
                 return answer
 
         with pytest.raises(grpc.RpcError):

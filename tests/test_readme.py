@@ -99,11 +99,11 @@ def test_the_demo_ends_with_the_address_of_the_page_at_a_terminal(tmp_path: Path
         while (found := re.search(rb"are at (http://127\.0\.0\.1:\d+/)", said)) is None:
             said += os.read(ours, 65536)
         address = found.group(1).decode()
-        (session,) = httpx.get(f"{address}api/v1/sessions", trust_env=False).json()["sessions"]
+        (session,) = httpx.get(f"{address}api/v1/sessions", timeout=60, trust_env=False).json()["sessions"]
         assert session["agents"] == ["care"]
-        reports = httpx.get(f"{address}api/v1/sessions/{session['id']}/reports", trust_env=False).json()
+        reports = httpx.get(f"{address}api/v1/sessions/{session['id']}/reports", timeout=60, trust_env=False).json()
         assert sorted(report["verdict"] for report in reports) == ["FAIL", "PASS"]
-        assert httpx.get(address, trust_env=False, follow_redirects=True).is_success
+        assert httpx.get(address, timeout=60, trust_env=False, follow_redirects=True).is_success
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 0
     finally:
@@ -111,7 +111,7 @@ def test_the_demo_ends_with_the_address_of_the_page_at_a_terminal(tmp_path: Path
         process.wait()
         os.close(ours)
     with pytest.raises(httpx.ConnectError):
-        httpx.get(address, trust_env=False)
+        httpx.get(address, timeout=60, trust_env=False)
 
 
 def test_every_variable_of_ours_that_is_named_exists() -> None:

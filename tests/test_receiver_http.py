@@ -224,7 +224,7 @@ def test_each_row_of_the_matrix_is_answered_as_the_specification_says(case: str,
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "OPTIONS"])
 def test_other_methods_are_not_allowed(method: str, door: Doors) -> None:
-    response = httpx.request(method, f"{door.url}/v1/traces")
+    response = httpx.request(method, f"{door.url}/v1/traces", timeout=60)
     assert (response.status_code, response.headers["allow"]) == (405, "POST")
     if method != "HEAD":
         assert status_of(response)[0] == 12
@@ -421,7 +421,7 @@ async def test_a_body_that_does_not_come_is_not_waited_for(tmp_path: Path) -> No
         assert answered.startswith(b"HTTP/1.1 503")
         assert b"retry-after: 1\r\n" in answered
         writer.close()
-        assert door.post(ONE).status_code == 200
+        assert door.serves(ONE)
 
 
 async def test_a_body_in_chunks_is_bounded_too(tmp_path: Path) -> None:
@@ -432,7 +432,7 @@ async def test_a_body_in_chunks_is_bounded_too(tmp_path: Path) -> None:
             yield b"\0" * 1_000
 
     with doors(tmp_path, intake=Intake(limits)) as door:
-        async with httpx.AsyncClient() as client:
+        async with httpx.AsyncClient(timeout=60) as client:
             response = await client.post(f"{door.url}/v1/traces", content=chunks(), headers={"content-type": PROTOBUF})
         assert response.status_code == 413
 

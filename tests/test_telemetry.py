@@ -67,7 +67,7 @@ def test_requests_of_the_api_are_traced_without_the_names_in_their_paths(
         settings = {"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.endpoint, "OTEL_BSP_SCHEDULE_DELAY": "100"}
         with served(tmp_path, f"sqlite:///{tmp_path / 'spanreel.db'}", environment=settings) as service:
             headers = {"authorization": f"Bearer {READ_TOKEN}"}
-            httpx.delete(f"{service.endpoint}/api/v1/users/jane", headers=headers).raise_for_status()
+            httpx.delete(f"{service.endpoint}/api/v1/users/jane", headers=headers, timeout=60).raise_for_status()
             wait_until(lambda: any("users" in span.name for span in receiver.spans))
     assert {span.name for span in receiver.spans} >= {"DELETE /api/v1/users"}
     assert b"jane" not in receiver.data

@@ -157,13 +157,13 @@ def test_beyond_the_end_of_the_script_is_an_error_that_says_so_and_is_not_tried_
 def test_bodies_are_compressed_for_those_who_accept_it(stream: bool, in_process: bool) -> None:
     script = [testing.text("some words to compress")] * 2
     with testing.ScriptedProvider(script, gzip=True) as provider:
-        http = httpx.Client(transport=provider.transport()) if in_process else httpx.Client()
+        http = httpx.Client(transport=provider.transport()) if in_process else httpx.Client(timeout=60)
         url = f"{provider.base_url}/chat/completions"
         with http, http.stream("POST", url, json={**ASK, "stream": stream}) as response:
             raw = b"".join(response.iter_raw())
         assert response.headers["content-encoding"] == "gzip"
         assert b"compress" in gzip.decompress(raw)
-        plain = httpx.post(url, json={**ASK, "stream": stream}, headers={"accept-encoding": "identity"})
+        plain = httpx.post(url, json={**ASK, "stream": stream}, headers={"accept-encoding": "identity"}, timeout=60)
         assert "content-encoding" not in plain.headers
         assert "compress" in plain.text
 
@@ -171,7 +171,7 @@ def test_bodies_are_compressed_for_those_who_accept_it(stream: bool, in_process:
 def test_a_compressed_stream_can_be_read_piece_by_piece() -> None:
     with testing.ScriptedProvider([testing.text("one two three", hold=150)], gzip=True) as provider:
         body = {**ASK, "stream": True}
-        with httpx.stream("POST", f"{provider.base_url}/chat/completions", json=body) as response:
+        with httpx.stream("POST", f"{provider.base_url}/chat/completions", json=body, timeout=60) as response:
             pieces = response.iter_text()
             assert "three" not in next(text for text in pieces if text)
             assert "three" in "".join(pieces)
@@ -240,8 +240,11 @@ def test_a_client_may_close_a_stream_early() -> None:
 def test_what_is_no_model_request_is_told() -> None:
     with testing.ScriptedProvider([testing.text("unused")]) as provider:
         root = provider.base_url
-        assert httpx.get(f"{root}/models").json()["error"]["message"] == "no model protocol is spoken at GET /v1/models"
-        wrong = httpx.post(f"{root}/chat/completions", json={"messages": "hello"})
+        assert (
+            httpx.get(f"{root}/models", timeout=60).json()["error"]["message"]
+            == "no model protocol is spoken at GET /v1/models"
+        )
+        wrong = httpx.post(f"{root}/chat/completions", json={"messages": "hello"}, timeout=60)
         assert wrong.status_code == 400
         assert "messages is of type str" in wrong.json()["error"]["message"]
     assert [asked.request for asked in provider.requests] == [None, None]

@@ -23,6 +23,7 @@ from spanreel.delivery import REQUEST_BYTES, Capture, Delivery, Waiting
 from spanreel.exporters import describe, exports, place, quieten
 from spanreel.losses import Losses
 from spanreel.outgoing import finish
+from spanreel.patience import wait_within
 from spanreel.quiet import quietly
 from spanreel.settings import Flush, Log, Settings
 from spanreel.spans import OwnSpan
@@ -120,7 +121,7 @@ class Pipeline:
             if not self._ensure_thread() or threading.current_thread() is self._thread:
                 return False
             self._changed.notify_all()
-            return self._changed.wait_for(lambda: self._done >= target, timeout)
+            return wait_within(timeout, self._changed.wait, lambda: self._done >= target)
 
     def flush_last(self) -> bool:
         """Export what waits, as long as the process's exit may take: it may be about to end. Whether that sufficed."""
@@ -140,8 +141,7 @@ class Pipeline:
         if timeout is None:
             timeout = self._patience()
         if thread is not None and thread is not threading.current_thread():
-            thread.join(timeout)
-            if thread.is_alive():
+            if not wait_within(timeout, thread.join, lambda: not thread.is_alive()):
                 self._give_up()
                 thread.join(EXIT_SECONDS_FAILING)
         elif thread is None:
@@ -151,7 +151,7 @@ class Pipeline:
     def wait_until_ready(self) -> None:
         """Wait, within a bounded time, until a thread that has started has its exporters."""
         if self._thread is not None:
-            self._ready.wait(EXIT_SECONDS)
+            wait_within(EXIT_SECONDS, self._ready.wait, self._ready.is_set)
 
     # -- the queue ---------------------------------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from spanreel.bounds import size_of
 from spanreel.contexts import SUPPRESS, SUPPRESS_HTTP
 from spanreel.memory import Memory
 from spanreel.offload_places import SUFFIX, file_system, folder_of
+from spanreel.patience import wait_within
 from spanreel.quiet import log_once
 
 REMEMBERED: Final = 1024 * 1024
@@ -140,7 +141,7 @@ class _Writer:
     def flush(self, timeout: float = EXIT_SECONDS) -> bool:
         """Wait until all is written."""
         with self._changed:
-            return self._process != os.getpid() or self._changed.wait_for(lambda: not self._waiting, timeout)
+            return self._process != os.getpid() or wait_within(timeout, self._changed.wait, lambda: not self._waiting)
 
     def _work(self) -> None:
         otel.attach(otel.set_value(SUPPRESS, True, otel.set_value(SUPPRESS_HTTP, True)))  # as in `export`
