@@ -47,7 +47,7 @@ def send(client: ClientPoint, wrapped: Any, args: tuple[Any, ...], kwargs: dict[
             else:
                 response = exchange.play(exchange.player, wrapped, args, kwargs)
         except BaseException as error:
-            crossing.fail(error)
+            exchange.fail(error)
             raise
     exchange.watch(response)
     return response
@@ -66,7 +66,7 @@ async def send_async(client: ClientPoint, wrapped: Any, args: tuple[Any, ...], k
             else:
                 response = await exchange.play_async(exchange.player, wrapped, args, kwargs)
         except BaseException as error:
-            crossing.fail(error)
+            exchange.fail(error)
             raise
     exchange.watch(response)
     return response
@@ -193,7 +193,11 @@ class ExchangeTap:
 
     def _answer(self, player: Player) -> Any:
         """The response that a replay gives, unread; None where it lets the model be asked."""
-        answer = player.answer_model(self.live, self.protocol, self.operation, self.request)
+        try:
+            answer = player.answer_model(self.live, self.protocol, self.operation, self.request)
+        except Exception as error:
+            _name_request(error, self.arguments.get("request"))
+            raise
         if isinstance(answer, HttpAnswer):
             if not answer.pieces:
                 self.broken_off = answer.broken_off
@@ -238,6 +242,21 @@ class ExchangeTap:
                 raise
         self.closed()
 
+    def fail(self, error: BaseException) -> None:
+        """The `send` raised. What a hook of the program's raised for a response has that with it."""
+        response = getattr(error, "response", None)
+        if not self._watched and isinstance(getattr(response, "status_code", None), int):
+            with quietly("keep the answer that was raised for"):
+                self._keep_raised(response)
+        self.crossing.fail(error)
+
+    def _keep_raised(self, response: Any) -> None:
+        """Its status says more than the exception; what nobody has read of it by now, nobody will."""
+        client, capture = self.client, self.capture
+        if (status := client.read_status(response)) >= 400:
+            capture.status, capture.headers = status, client.read_headers(response)
+            capture.body = client.read_body(response) or b""
+
     def drop(self, size: int) -> None:
         """So many bytes of the body came when there was no more room."""
         if not self._ended:
@@ -260,6 +279,18 @@ class ExchangeTap:
                 self.capture.pieces = self.capture.pieces[:]  # what a client drains again after the end is none of it
             if self.capture.body is None:
                 _unread.discard(self)
+
+
+def _name_request(error: Exception, request: object) -> None:
+    """Exceptions of HTTP clients name their request; one that was made again has it too, where it had one."""
+    try:
+        lacking = error.request is None  # type: ignore[attr-defined]  # which most have not
+    except AttributeError:
+        return
+    except RuntimeError:  # what httpx says where there is none yet
+        lacking = True
+    if lacking and request is not None:
+        error.request = request  # type: ignore[attr-defined]
 
 
 _PROXIES: Final[Mapping[BodyKind, Callable[[Any, Tap], Any]]] = {

@@ -30,6 +30,11 @@ def name_of(error: BaseException) -> str:
     return kind.__qualname__ if bare else f"{kind.__module__}.{kind.__qualname__}"
 
 
+def is_exception(type: str) -> bool:
+    """Whether the type of a recorded error is a class's name, as `name_of` gives it, and not a provider's word."""
+    return "." in type or _exception(getattr(builtins, type, None)) is not None
+
+
 def text_of(error: BaseException) -> str:
     """The exception's text; none where it has none."""
     try:

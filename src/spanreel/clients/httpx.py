@@ -13,9 +13,9 @@ from spanreel.clients.pacing import paced, paced_async
 from spanreel.exchange import BodyKind, ClientPoint, HttpAnswer, HttpRequest, Piece
 
 
-def bind(_wrapped: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The arguments by name."""
-    return {"request": args[0], **kwargs} if args else kwargs
+def bind(wrapped: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The arguments by name, the client as ``self``."""
+    return {**({"request": args[0]} if args else {}), **kwargs, "self": wrapped.__self__}
 
 
 def peek(arguments: Mapping[str, Any]) -> tuple[str, str]:
@@ -77,15 +77,27 @@ def build(library: str, is_async: bool, arguments: Mapping[str, Any], answer: Ht
 
 
 def settle(arguments: Mapping[str, Any], response: Any) -> None:
-    """Read the response where it is not to be read by the program."""
+    """Show both to the program's hooks, and read the response where it is not to be read by the program."""
+    for hook in _hooks(arguments, "request"):
+        hook(arguments["request"])
+    for hook in _hooks(arguments, "response"):
+        hook(response)
     if not arguments.get("stream"):
         response.read()
 
 
 async def settle_async(arguments: Mapping[str, Any], response: Any) -> None:
     """`settle` for asynchronous clients."""
+    for hook in _hooks(arguments, "request"):
+        await hook(arguments["request"])
+    for hook in _hooks(arguments, "response"):
+        await hook(response)
     if not arguments.get("stream"):
         await response.aread()
+
+
+def _hooks(arguments: Mapping[str, Any], event: str) -> list[Any]:
+    return list(arguments["self"].event_hooks.get(event) or ())
 
 
 def rewrite(library: str, arguments: Mapping[str, Any], request: HttpRequest) -> Mapping[str, Any]:

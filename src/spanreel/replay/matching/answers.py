@@ -9,7 +9,7 @@ from typing import Final, NoReturn
 
 from spanreel import json_text
 from spanreel.exchange import HttpAnswer, ModelProtocol
-from spanreel.failures import rebuild_error
+from spanreel.failures import is_exception, rebuild_error
 from spanreel.model import Answer, Error, ErrorCategory, Fidelity, Json, Message, Request, Status, Usage
 from spanreel.point import BrokenOff, RecordedError, ToolResult
 from spanreel.protocols import as_asked
@@ -41,7 +41,7 @@ def model_answer(  # noqa: PLR0913 - which answer, to what, and how it comes
     ``give_up()`` ends the run, where a call that was broken off is not broken off again.
 
     Raises:
-        Exception: the failure to connect that was recorded as the last attempt, as the HTTP client would raise it.
+        Exception: the failure to connect that was recorded of the attempt, as the HTTP client would raise it.
     """
     call, last = slot.call, attempt == slot.attempts - 1
     told = call if last else call.attempts[attempt]
@@ -52,7 +52,7 @@ def model_answer(  # noqa: PLR0913 - which answer, to what, and how it comes
     broken_off = BrokenOff(patience(slot), give_up) if last and call.status is Status.CANCELLED else None
     if broken_off is not None and not (answer.messages and request.stream):
         return HttpAnswer(200, {}, (), broken_off)
-    if last and broken_off is None and answer.status < 400 and answer.error is not None and not answer.messages:
+    if broken_off is None and answer.status < 400 and answer.error is not None and not answer.messages:
         raise rebuild_error(RecordedError(answer.error.type, answer.error.message, ErrorCategory.MODEL))
     headers = _headers(told.headers, answer.status, last=last)
     if same and told.raw_response is not None:
@@ -132,7 +132,12 @@ def _headers(recorded: Mapping[str, str], status: int, *, last: bool) -> dict[st
 
 
 def _attempt_answer(attempt: Attempt) -> Answer:
-    # A failed attempt without a status never got an answer; a server's error makes the SDK try again all the same.
-    status = attempt.status if attempt.status is not None and attempt.status >= 400 else 503
+    # A failed attempt without a status never got an answer: it fails as it did, or, where nothing tells how, as what an
+    # SDK tries again.
     error = error_of(attempt.error) or Error(ErrorCategory.MODEL, "error", "recorded without its text")
-    return Answer(status=status, error=error, provider_fields=attempt.provider_fields)
+    status = attempt.status if attempt.status is not None and attempt.status >= 400 else None
+    return Answer(
+        status=status or (200 if is_exception(error.type) else 503),
+        error=error,
+        provider_fields=attempt.provider_fields,
+    )
