@@ -35,7 +35,7 @@ export function detailOf(view, row, close, go) {
     STATUS_MEANS.has(row.status) && row.kind !== "turn" && element("p", { class: "dim" }, STATUS_MEANS.get(row.status)),
     failure(value.error),
     lossList(value),
-    forecastOf(view, row),
+    foretell(view, row, element("p", { class: "forecast" })),
     facts(timing(row)),
     sections.filter(Boolean),
     row.kind !== "turn" && rawSection(view, value),
@@ -68,19 +68,14 @@ function lossList(value) {
   );
 }
 
-function forecastOf(view, row) {
+/** What a replay would do at this row, into its line; what stands around it in the panel stays as somebody has it. */
+export function foretell(view, row, line) {
   const found = view.forecast.get(row.pointer);
-  return (
-    found &&
-    element(
-      "p",
-      { class: `forecast ${found.outcome === "answered" || found.outcome === "inside" ? "good" : "bad"}` },
-      element("strong", {}, "In a replay: "),
-      FORECAST.get(found.outcome) ?? found.outcome,
-      found.reason ? ` (${found.reason})` : "",
-      ".",
-    )
-  );
+  line.hidden = !found;
+  if (!found) return line;
+  line.classList.add(found.outcome === "answered" || found.outcome === "inside" ? "good" : "bad");
+  const reason = found.reason ? ` (${found.reason})` : "";
+  return replace(line, element("strong", {}, "In a replay: "), FORECAST.get(found.outcome) ?? found.outcome, reason, ".");
 }
 
 // -- runs, turns -----------------------------------------------------------------------------------------------------

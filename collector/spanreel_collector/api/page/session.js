@@ -4,7 +4,7 @@
 import { read, readScopes, sessionPath } from "./client.js";
 import { showComparison } from "./comparison.js";
 import { conversation } from "./conversation.js";
-import { detailOf } from "./detail.js";
+import { detailOf, foretell } from "./detail.js";
 import { address, button, element, link, notify, released, replace } from "./dom.js";
 import { eligibility } from "./eligibility.js";
 import { line } from "./format.js";
@@ -88,7 +88,7 @@ async function forecast(view) {
     await released();
     if (signal.aborted || revision !== view.document.revision) return;
     view.forecast = new Map(calls.map((one) => [one.place, one]));
-    if (view.selected && view.panes) choose(view, view.selected, { quiet: true, still: true });
+    if (view.selected && view.panes) foretell(view, view.selected, view.panes.detail.querySelector(".forecast"));
   } catch (error) {
     if (error.name !== "AbortError") notify(error.message, "bad");
   }
@@ -159,9 +159,8 @@ function setPane(view, name) {
   view.panes.fall.draw();
 }
 
-/** Select a row in all panes. `from` is the pane that need not move; `quiet` leaves the address as it is;
- * `still` moves nothing. */
-function choose(view, row, { from, quiet, still } = {}) {
+/** Select a row in all panes. `from` is the pane that need not move; `quiet` leaves the address as it is. */
+function choose(view, row, { from, quiet } = {}) {
   const { talk, fall, detail } = view.panes;
   view.selected = row;
   detail.hidden = row === null;
@@ -171,9 +170,9 @@ function choose(view, row, { from, quiet, still } = {}) {
       detail,
       detailOf(view, row, () => choose(view, null), select(view)),
     );
-  if (!still) detail.scrollTop = 0;
-  fall.select(row, from !== "waterfall" && !still);
-  talk.select(row, from !== "conversation" && !still);
+  detail.scrollTop = 0;
+  fall.select(row, from !== "waterfall");
+  talk.select(row, from !== "conversation");
   if (!quiet) {
     view.asked = { ...view.asked, at: row?.pointer };
     if (!row) delete view.asked.at;
