@@ -57,6 +57,25 @@ def test_what_waits_is_committed_together() -> None:
     assert committer.waiting == 0
 
 
+def test_that_the_last_commit_failed_is_known_until_one_does_not() -> None:
+    full = [StoreError("the store '/somewhere': the disk is full", "the disk is full")]
+
+    def append(segments: Sequence[Segment], refusals: Sequence[Refusal]) -> Appended:
+        if full:
+            raise full.pop()
+        return Appended(len(segments), 0)
+
+    committer = Committer(append).start()
+    assert committer.trouble is None
+    with pytest.raises(StoreError):
+        committer.submit([segment(0)]).result(60)
+    assert committer.trouble is not None
+    assert committer.trouble.reason == "the disk is full"
+    committer.submit([segment(1)]).result(60)
+    assert committer.close(60)
+    assert committer.trouble is None
+
+
 def test_no_more_than_a_bound_is_committed_together() -> None:
     gate = Gate()
     committer = Committer(gate.append, QueueLimits(together=10_000)).start()

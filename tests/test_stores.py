@@ -1072,6 +1072,82 @@ def test_a_full_disk_is_told_and_what_was_acknowledged_stays(tmp_path: Path) -> 
     assert 10 < acknowledged == found - 1 < 100
 
 
+def test_a_store_without_one_of_its_tables_is_not_ready(home: Home, store: Store) -> None:
+    store.ready()
+    home.run(["DROP TABLE report"])
+    for ask in (store.ready, lambda: store.reports("acme", "s")):
+        with pytest.raises(StoreError) as told:
+            ask()
+        assert "table" in told.value.reason
+
+
+def test_a_store_that_a_newer_release_brought_up_to_date_meanwhile_is_not_ready(home: Home, store: Store) -> None:
+    home.run(["INSERT INTO migration (version, at) VALUES (999, 0)"])
+    with pytest.raises(StoreError, match="another release: its schema is 999"):
+        store.ready()
+
+
+def test_a_file_of_which_a_page_is_damaged_is_not_ready_once_it_was_met(tmp_path: Path) -> None:
+    store = open_store(f"sqlite:///{tmp_path}/store.db")
+    for number in range(300):
+        store.append([segment(number, range(1), body=b"marker-%03d " % number * 20)])
+    store.close()
+    file = tmp_path / "store.db"
+    content = bytearray(file.read_bytes())
+    size = int.from_bytes(content[16:18], "big")
+    page = content.index(b"marker-150") // size * size
+    content[page : page + size] = b"\xff" * size
+    file.write_bytes(content)
+    store = open_store(f"sqlite:///{tmp_path}/store.db")
+    store.ready()
+    with pytest.raises(StoreError, match="malformed; keep the file, and restore a backup into another"):
+        list(store.segments("acme", frozenset(map(trace, range(300)))))
+    with pytest.raises(StoreError) as told:
+        store.ready()
+    assert told.value.reason == "database disk image is malformed; keep the file, and restore a backup into another"
+    store.close()
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_nothing_is_acknowledged_that_would_go_to_a_file_without_a_name(replaced: bool, tmp_path: Path) -> None:
+    store = open_store(f"sqlite:///{tmp_path}/store.db")
+    store.append([segment(1, range(3))])
+    (tmp_path / "store.db").rename(tmp_path / "moved.db")
+    if replaced:
+        open_store(f"sqlite:///{tmp_path}/store.db").close()
+    for ask in (store.ready, lambda: store.append([segment(1, range(5))])):
+        with pytest.raises(StoreError, match="its file was removed, or replaced"):
+            ask()
+    store.close()
+
+
+@pytest.mark.slow
+def test_a_database_that_takes_no_writes_is_not_ready_and_strangers_are_told_no_names(cluster: Cluster) -> None:
+    url = cluster.new_database()
+    store = open_store(url)
+    name = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
+    with psycopg.connect(cluster.url("postgres"), autocommit=True) as connection:
+        connection.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on".encode())
+        connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,))
+    with pytest.raises(StoreError) as told:
+        store.ready()
+    assert "the store in PostgreSQL (" in str(told.value)
+    assert told.value.reason == "the database says ReadOnlySqlTransaction"
+    store.close()
+
+
+@pytest.mark.slow
+def test_a_database_that_is_dropped_is_told_without_its_name(cluster: Cluster) -> None:
+    url = cluster.new_database()
+    store = open_store(url)
+    with psycopg.connect(cluster.url("postgres"), autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE {psycopg.conninfo.conninfo_to_dict(url)['dbname']} WITH (FORCE)".encode())
+    with pytest.raises(StoreError) as told:
+        store.ready()
+    assert told.value.reason == "the database cannot be reached"
+    store.close()
+
+
 @pytest.mark.slow
 def test_a_database_that_is_stopped_is_told_and_used_again_when_it_is_back(cluster: Cluster) -> None:
     store = open_store(cluster.new_database())

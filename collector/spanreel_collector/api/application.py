@@ -9,6 +9,7 @@ from starlette.staticfiles import StaticFiles
 
 import spanreel
 from spanreel_collector.api import exports, house, methods, problems, reports, sessions
+from spanreel_collector.api.readiness import Readiness
 from spanreel_collector.api.serving import Serving
 
 PAGE = Path(__file__).with_name("page")
@@ -37,6 +38,7 @@ def create_app(serving: Serving | None) -> FastAPI:
         generate_unique_id_function=lambda route: route.name,
     )
     app.state.serving = serving
+    app.state.readiness = Readiness(serving.store.ready) if serving is not None else None
     problems.install(app)
     api = APIRouter(prefix="/api/v1")
     for module in (sessions, exports, reports, house):

@@ -11,8 +11,7 @@ from pydantic import BaseModel
 from spanreel_collector.api.documents import Me, Refusal, Size
 from spanreel_collector.api.moments import write_moment
 from spanreel_collector.api.problems import DESCRIBED, Problem
-from spanreel_collector.api.serving import Asking, InService, InStore, Tenant
-from spanreel_collector.stores.store import StoreError
+from spanreel_collector.api.serving import Asking, InReadiness, InService, InStore, Tenant
 
 router = APIRouter(tags=["service"])
 health = APIRouter(tags=["health"])
@@ -33,14 +32,9 @@ async def is_alive() -> State:
 
 
 @health.get("/readyz", responses={503: DESCRIBED})
-def is_ready(service: InService, store: InStore) -> State:
-    """The service takes requests, and its store can be read and written now."""
-    why = service.unready()
-    if why is None:
-        try:
-            store.ready()
-        except StoreError as error:
-            why = f"the store cannot be used now: {error}"
+async def is_ready(service: InService, readiness: InReadiness) -> State:
+    """The service takes requests, and its store is whole and can be read and written now; as of some seconds."""
+    why = service.unready() or await readiness.trouble()
     if why is not None:
         raise Problem(503, why, "try again in some seconds")
     return State(status="ready")

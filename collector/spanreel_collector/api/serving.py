@@ -10,6 +10,7 @@ from fastapi import Depends, Request
 
 from spanreel_collector.access import Caller
 from spanreel_collector.api.events import Events
+from spanreel_collector.api.readiness import Readiness
 from spanreel_collector.stores.store import Store
 
 
@@ -31,6 +32,10 @@ async def _store(request: Request) -> Store:
     return (await _serving(request)).store
 
 
+async def _readiness(request: Request) -> Readiness:
+    return cast("Readiness", request.app.state.readiness)
+
+
 async def _caller(request: Request) -> Caller:
     """Whom the check at the door found; a request that did not come through it has nobody, and fails."""
     return cast("Caller", request.state.caller)
@@ -42,6 +47,7 @@ async def _tenant(request: Request) -> str:
 
 # As coroutines they cost no thread.
 InService = Annotated[Serving, Depends(_serving)]
+InReadiness = Annotated[Readiness, Depends(_readiness)]
 InStore = Annotated[Store, Depends(_store)]
 Asking = Annotated[Caller, Depends(_caller)]
 Tenant = Annotated[str, Depends(_tenant)]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -23,6 +24,8 @@ Append = Callable[[Sequence[Segment], Sequence[Refusal]], Appended]
 
 _OVERHEAD: Final = 1_000
 """Bytes of memory that a request takes beside its segments, at least."""
+_TROUBLED: Final = 15.0
+"""Seconds that a failed commit says something about the next one. Senders come again sooner."""
 
 
 class QueueFull(Exception):
@@ -54,7 +57,7 @@ class Committer:
         self._waiting: deque[_Work] = deque()
         self._bytes = 0
         self._closed = False
-        self._failing = False
+        self._failing: tuple[float, StoreError] | None = None
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="spanreel-commit", daemon=True)
 
@@ -67,6 +70,12 @@ class Committer:
     def waiting(self) -> int:
         """How many bytes wait, or are being committed."""
         return self._bytes
+
+    @property
+    def trouble(self) -> StoreError | None:
+        """Why the last commit failed, if it did and was just now: with nothing to commit nobody knows."""
+        failing = self._failing
+        return failing[1] if failing is not None and time.monotonic() - failing[0] < _TROUBLED else None
 
     def submit(self, segments: Sequence[Segment], refusals: Sequence[Refusal] = ()) -> Future[Appended]:
         """Have segments committed. The future is done when they are; it fails with StoreError if they cannot be.
@@ -122,9 +131,9 @@ class Committer:
         try:
             appended = self._append(segments, refusals)
         except StoreError as error:
-            if not self._failing:  # once, not for each request that comes meanwhile
+            if self._failing is None:  # once, not for each request that comes meanwhile
                 LOG.warning("the store cannot write; senders are told to send again: %s", error)
-            self._failing = True
+            self._failing = time.monotonic(), error
             for work in batch:
                 _fail(work, error)
         except Exception as error:  # whatever it is, each request gets an answer, and the thread lives on
@@ -135,9 +144,9 @@ class Committer:
             for work in batch:  # one may be the cause, and must not cost the others
                 self._commit([work])
         else:
-            if self._failing:
+            if self._failing is not None:
                 LOG.warning("the store writes again")
-            self._failing = False
+            self._failing = None
             for work in batch:
                 # How many of one request were known already is not said of a group; the sum stands at the first.
                 work.done.set_result(appended)

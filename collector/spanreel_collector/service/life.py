@@ -74,7 +74,7 @@ def serve(settings: ServiceSettings, access: Access, store: Store, started: Star
         stack.enter_context(_working(derivation, workshop))
         stack.enter_context(_keeping_house(store, settings))
         grpc = stack.enter_context(_grpc(receiver, access, settings))
-        state = _State()
+        state = _State(committer)
         serving = Serving(store, events, state.unready, telemetry.text)
         app = _doors(receiver, create_app(serving), access, telemetry)
         asyncio.run(_serve(app, door, settings, _Running(events, state, lambda: started(_url(settings, door), grpc))))
@@ -82,11 +82,16 @@ def serve(settings: ServiceSettings, access: Access, store: Store, started: Star
 
 @dataclass(eq=False, slots=True)
 class _State:
+    committer: Committer
     stopping: bool = False
 
     def unready(self) -> str | None:
-        """Why nothing should be sent here now."""
-        return "the service is stopping" if self.stopping else None
+        """Why nothing should be sent here now, for everybody."""
+        if self.stopping:
+            return "the service is stopping"
+        # What the store's own probe does not meet: there may be room for one row on a disk, and not for a request.
+        trouble = self.committer.trouble
+        return f"the store could not write what came last: {trouble.reason}" if trouble is not None else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from typing import Any, Final
 from spanreel_collector.stores import moving, removing, saving
 from spanreel_collector.stores.changing import Change, sessions_of, traces_of
 from spanreel_collector.stores.engine import Engine
+from spanreel_collector.stores.migrations import check_schema
 from spanreel_collector.stores.reading import Asked, find_page, read_segments
 from spanreel_collector.stores.records import (
     Appended,
@@ -274,8 +275,10 @@ class DatabaseStore:
 
     def ready(self) -> None:
         """See `Store`. A row is written, since a disk that is full or read-only can still be read."""
+        self.engine.check()
         sql = "INSERT INTO probe (number, at) VALUES (1, ?) ON CONFLICT (number) DO UPDATE SET at = excluded.at"
         with self.engine.writing() as rows:
+            check_schema(rows, self.engine.tables, self.engine.schema)
             rows.run(sql, (self.clock(),))
 
     def close(self) -> None:

@@ -57,6 +57,16 @@ class Engine(Database, Movable, Protocol):
         """As `Store.upkeep`."""
         ...
 
+    tables: Sequence[str]
+    """All that it keeps something in."""
+
+    schema: int
+    """How many migrations its tables have had."""
+
+    def check(self) -> None:
+        """Return if nothing is known to be wrong with it that a transaction does not meet."""
+        ...
+
     def close(self) -> None:
         """As `Store.close`."""
         ...

@@ -12,8 +12,26 @@ from typing import Final
 
 from spanreel.errors import SettingsError
 from spanreel_collector.stores.rows import Rows
+from spanreel_collector.stores.store import StoreError
 
 Writing = Callable[[], AbstractContextManager[Rows]]
+
+TABLES: Final = (
+    "trace",
+    "item",
+    "segment",
+    "erased",
+    "session",
+    "facet",
+    "facet_count",
+    "revision",
+    "session_trace",
+    "name",
+    "report",
+    "refusal",
+    "probe",
+)
+"""Those that all stores have."""
 
 # A session may have several users: they are a facet of it.
 SEVERAL_USERS: Final = """
@@ -56,6 +74,19 @@ def migrate(writing: Writing, migrations: Sequence[str], store: str, lock: str |
                 for statement in _statements(migrations[done]):
                     rows.run(statement)
                 rows.run("INSERT INTO migration (version, at) VALUES (?, ?)", (done + 1, time.time_ns()))
+
+
+def check_schema(rows: Rows, tables: Sequence[str], schema: int) -> None:
+    """See that all tables are there, and are those of this release: another may have brought them up to date meanwhile.
+
+    Raises:
+        StoreError: they are another release's. Of a table that is not there the database tells itself.
+    """
+    ((found,),) = rows.all("SELECT MAX(version) FROM migration")
+    if found != schema:
+        reason = f"its schema is {found}, and this release writes {schema}"
+        raise StoreError(f"the store is of another release: {reason}", reason)
+    rows.all("SELECT " + ", ".join(f"(SELECT 1 FROM {table} LIMIT 1)" for table in tables))
 
 
 def _statements(script: str) -> Iterator[str]:

@@ -18,10 +18,10 @@ from spanreel.errors import SettingsError
 from spanreel_collector.stores.arriving import FEW, Arriving, by_trace, keep_refusals
 from spanreel_collector.stores.database import DatabaseStore
 from spanreel_collector.stores.finding import RARE, Conditions
-from spanreel_collector.stores.migrations import migrate
+from spanreel_collector.stores.migrations import TABLES, migrate
 from spanreel_collector.stores.postgresql_appending import Erased, Meanwhile, append_segments
 from spanreel_collector.stores.postgresql_connections import SCHEMA, WAIT, PostgresqlRows, configure, read_url
-from spanreel_collector.stores.postgresql_schema import MIGRATIONS, TABLES
+from spanreel_collector.stores.postgresql_schema import MIGRATIONS
 from spanreel_collector.stores.records import Appended, Refusal, Segment
 from spanreel_collector.stores.rows import Row, Rows, chunks, places
 from spanreel_collector.stores.store import StoreError
@@ -36,6 +36,14 @@ _ATTEMPTS: Final = 10
 # Numbers of advisory locks, which all of a database share.
 _SESSIONS, _MIGRATING, _UPKEEP = 0x5350_0001, 0x5350_0002, 0x5350_0003
 _OURS: Final = (psycopg.IntegrityError, psycopg.DataError, psycopg.ProgrammingError, psycopg.NotSupportedError)
+
+_THEIRS: Final = (
+    psycopg.errors.InsufficientPrivilege,
+    psycopg.errors.UndefinedTable,
+    psycopg.errors.UndefinedColumn,
+    psycopg.errors.InvalidSchemaName,
+)
+"""Of those, what somebody did to the database: dropped what is ours, or took it from us."""
 
 
 def open_postgresql(url: str) -> DatabaseStore:
@@ -54,6 +62,8 @@ class PostgresqlEngine:
     sign = ""
     skip_claimed = "FOR UPDATE SKIP LOCKED"
     live_sql = f"bytes + items * CASE WHEN items > {FEW} THEN {_ITEM_ROW} ELSE {_ITEM} END + {_ROW}"
+    tables: Sequence[str] = TABLES
+    schema = len(MIGRATIONS)
     words_sql = "array_to_string(tsvector_to_array(words), ' ')"
 
     def __init__(self, url: str) -> None:
@@ -101,12 +111,15 @@ class PostgresqlEngine:
         """What PostgreSQL complains about is a `StoreError`, but for what only we can have done wrong."""
         try:
             yield
-        except psycopg.errors.InsufficientPrivilege as error:
-            raise StoreError(f"{self._name}: {error}") from error
+        except _THEIRS as error:
+            raise StoreError(f"{self._name}: {error}", _reason(error)) from error
         except _OURS:
             raise
         except psycopg.Error as error:
-            raise StoreError(f"{self._name}: {error}") from error
+            raise StoreError(f"{self._name}: {error}", _reason(error)) from error
+
+    def check(self) -> None:
+        """See `Engine`. What is wrong is met."""
 
     @contextmanager
     def reading(self) -> Iterator[Rows]:
@@ -222,3 +235,11 @@ class PostgresqlEngine:
                 return
             for table in TABLES:
                 connection.execute(f"{command} {table}".encode())
+
+
+def _reason(error: psycopg.Error) -> str:
+    """What its name says: a message may have the host's, the user's and the statement in it."""
+    if isinstance(error, _THEIRS[1:]):
+        return "its tables are not there, or are not ours"
+    # What a server says has a state; without one, none was reached.
+    return "the database cannot be reached" if error.sqlstate is None else f"the database says {type(error).__name__}"

@@ -10,22 +10,6 @@ from typing import Final
 
 from spanreel_collector.stores.migrations import SEVERAL_USERS, SMALL_TRACES
 
-TABLES: Final = (
-    "trace",
-    "item",
-    "segment",
-    "erased",
-    "session",
-    "facet",
-    "facet_count",
-    "revision",
-    "session_trace",
-    "name",
-    "report",
-    "refusal",
-    "probe",
-)
-
 # What is packed already is stored as it is (EXTERNAL): PostgreSQL would try to pack it again, at five times the cost.
 _FIRST: Final = """
 CREATE TABLE trace (

@@ -18,10 +18,10 @@ from spanreel.errors import SettingsError
 from spanreel_collector.stores.arriving import Arriving, Before, by_trace, keep_refusals
 from spanreel_collector.stores.database import DatabaseStore
 from spanreel_collector.stores.finding import RARE, Conditions
-from spanreel_collector.stores.migrations import migrate
+from spanreel_collector.stores.migrations import TABLES, migrate
 from spanreel_collector.stores.records import Appended, Refusal, Segment, TraceKey
 from spanreel_collector.stores.rows import Row, Rows, chunks, pack, places, unpack, unpack_items
-from spanreel_collector.stores.sqlite_connections import BUSY, SqliteRows, connect, make_file, prepare
+from spanreel_collector.stores.sqlite_connections import BUSY, SqliteRows, connect, file_at, make_file, prepare
 from spanreel_collector.stores.sqlite_schema import MIGRATIONS
 from spanreel_collector.stores.store import StoreError
 from spanreel_collector.stores.words import distinct_words
@@ -49,6 +49,8 @@ class SqliteEngine:
     sign = "+"
     skip_claimed = ""
     live_sql = "bytes"
+    tables: Sequence[str] = (*TABLES, "session_words")
+    schema = len(MIGRATIONS)
     words_sql = "(SELECT words FROM session_words WHERE session_words.session = session.number)"
 
     def __init__(self, path: Path) -> None:
@@ -56,10 +58,11 @@ class SqliteEngine:
         self._lock = threading.Lock()
         self._idle: list[sqlite3.Connection] = []
         self._closed = False
+        self._damage: StoreError | None = None
         # Whether the text index may have what was removed: at first, who knows.
         self._forgotten = True
         with self._telling():
-            make_file(self._path)
+            self._file = make_file(self._path)
             self._writer = connect(self._path)
             try:
                 prepare(self._writer, str(path))
@@ -82,8 +85,18 @@ class SqliteEngine:
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
             if code == sqlite3.SQLITE_NOTADB:
                 raise SettingsError(f"the store {str(self._path)!r} is no SQLite file; give another name") from error
-            advice = "; keep the file, and restore a backup into another" if code == sqlite3.SQLITE_CORRUPT else ""
-            raise StoreError(f"the store {str(self._path)!r}: {error}{advice}") from error
+            if code != sqlite3.SQLITE_CORRUPT:
+                raise self._trouble(str(error)) from error
+            self._damage = self._trouble(f"{error}; keep the file, and restore a backup into another")
+            raise self._damage from error
+
+    def _trouble(self, reason: str) -> StoreError:
+        return StoreError(f"the store {str(self._path)!r}: {reason}", reason)
+
+    def check(self) -> None:
+        """See `Engine`. A page that was found damaged stays so, whatever can be written on others."""
+        if self._damage is not None:
+            raise self._trouble(self._damage.reason)
 
     @contextmanager
     def reading(self) -> Iterator[Rows]:
@@ -122,6 +135,9 @@ class SqliteEngine:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
+        # What is written to a file that has no name any more is gone when this process is.
+        if file_at(self._path) != self._file:
+            raise self._trouble("its file was removed, or replaced, while it was in use; start the service again")
         self._writer.execute("BEGIN IMMEDIATE")
         try:
             yield

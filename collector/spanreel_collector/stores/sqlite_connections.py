@@ -38,12 +38,31 @@ class SqliteRows:
         self._connection.executemany(sql, ([storable(value) for value in row] for row in values))
 
 
-def make_file(path: Path) -> None:
-    """Readable by its owner alone, from its start; what SQLite puts beside it is as private as it."""
+def make_file(path: Path) -> tuple[int, int]:
+    """Readable by its owner alone, from its start; what SQLite puts beside it is as private as it. As `file_at`.
+
+    Raises:
+        StoreError: it can neither be made nor written.
+    """
     try:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        place = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
-        raise StoreError(f"the store {str(path)!r}: {error.strerror or error}") from error
+        reason = error.strerror or type(error).__name__
+        raise StoreError(f"the store {str(path)!r}: {reason}", reason) from error
+    try:
+        found = os.fstat(place)
+    finally:
+        os.close(place)
+    return found.st_dev, found.st_ino
+
+
+def file_at(path: Path) -> tuple[int, int] | None:
+    """Which file has this name now; None: there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def connect(path: Path) -> sqlite3.Connection:

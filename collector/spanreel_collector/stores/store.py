@@ -29,7 +29,14 @@ from spanreel_collector.stores.records import (
 
 
 class StoreError(Exception):
-    """The store cannot do this now: it is full, locked or gone. Nothing of it was written; trying again may help."""
+    """The store cannot do this now: it is full, locked or gone. Nothing of it was written; trying again may help.
+
+    ``reason`` is why, for everybody: it names no place and no user.
+    """
+
+    def __init__(self, message: str, reason: str = "it failed") -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 class Conflict(Exception):
@@ -186,7 +193,7 @@ class Store(Protocol):
         ...
 
     def ready(self) -> None:
-        """Return if it can be read and written now."""
+        """Return if it can be read and written now, and is whole as far as is known."""
         ...
 
     def close(self) -> None:
