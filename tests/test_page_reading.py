@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 import page_stories as stories
+from otlp_lines import GENAI, agent, chat, request, said
 from page_service import Served, Watched, chromium, serving, watched
 
 
@@ -169,3 +170,27 @@ def test_the_view_that_is_shown_is_told_to_screen_readers(window: Watched, serve
     expect(page.locator(".views a[aria-current=page]")).to_have_text("Replays")
     page.get_by_role("link", name="Conversation", exact=True).click()
     expect(page.locator(".views a[aria-current=page]")).to_have_text("Conversation")
+
+
+@pytest.mark.slow
+def test_evaluations_stand_at_what_they_judge_and_those_of_the_session_at_its_head(
+    browser: Browser, tmp_path: Path
+) -> None:
+    also = {
+        "evaluations.0.evaluation.name": "politeness",
+        "evaluations.0.evaluation.score": 0.5,
+        "evaluations.0.evaluation.explanation": "<b>no</b> please",
+        "evaluations.0.evaluation.annotator_kind": "HUMAN",
+        "session.evaluations.0.evaluation.name": "happy user",
+        "session.evaluations.0.evaluation.label": "yes",
+    }
+    spans = (agent(1, "clerk", seconds=9), chat(2, [said("user", "Hi")], said("assistant", "Ho"), 1, also=also))
+    with serving(tmp_path) as service, watched(browser, service) as window:
+        service.send(request(*spans, scope=GENAI))
+        service.wait(lambda found: len(found) == 1)
+        page = window.open(f"?session={service.read('sessions')['sessions'][0]['id']}")
+        expect(page.locator(".head")).to_contain_text("happy user yes")
+        page.get_by_role("treeitem").filter(has_text="gpt-5").first.click()
+        expect(page.get_by_text("politeness", exact=True)).to_be_visible()
+        expect(page.get_by_text("by HUMAN")).to_be_visible()
+        expect(page.get_by_text("<b>no</b> please", exact=True)).to_be_visible()

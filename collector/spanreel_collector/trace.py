@@ -8,6 +8,7 @@ from dataclasses import field, replace
 from spanreel.frozen import dataclass
 from spanreel.model import SessionInfo
 from spanreel.records import ModelRecord, Record, RunRecord, ToolRecord
+from spanreel_collector.evaluation import Evaluation
 from spanreel_collector.span import RawSpan
 
 
@@ -27,6 +28,7 @@ class Placed:
     arrival: int
     session: SessionInfo = field(default_factory=SessionInfo)
     earlier: tuple[Placed, ...] = ()
+    evaluations: tuple[Evaluation, ...] = ()
 
     @property
     def started(self) -> int:

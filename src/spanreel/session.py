@@ -72,6 +72,24 @@ class Cost(Document):
     source: Literal["reported", "calculator", "estimated"]
 
 
+class Evaluation(Document):
+    """What somebody or something thought of a run or a call: a score, a label, or why it could not be judged.
+
+    ``evaluator`` says what judged (``LLM``, ``CODE``, ``HUMAN``), ``response_id`` which of a model's answers, where
+    the evaluation says so. ``provider_fields`` are what else it says, under its recorder's names.
+    """
+
+    name: str | None = None
+    score: float | None = None
+    label: str | None = None
+    explanation: str | None = None
+    error_type: str | None = None
+    evaluator: str | None = None
+    response_id: str | None = None
+    judged_at: str | None = None
+    provider_fields: dict[str, Json] = Field(default_factory=dict)
+
+
 class Attempt(Document):
     """One HTTP attempt of a model call."""
 
@@ -117,6 +135,7 @@ class ModelCall(Document):
     started_at: str | None = None
     ended_at: str | None = None
     fidelity: dict[str, Fidelity] = Field(default_factory=dict)
+    evaluations: list[Evaluation] | None = None
 
 
 class RequestedBy(Document):
@@ -152,6 +171,7 @@ class ToolCall(Document):
     started_at: str | None = None
     ended_at: str | None = None
     fidelity: dict[str, Fidelity] = Field(default_factory=dict)
+    evaluations: list[Evaluation] | None = None
 
 
 class Turn(Document):
@@ -224,6 +244,7 @@ class Run(Document):
     loose_tool_calls: list[ToolCall] = Field(default_factory=list)
     order: Literal["cause", "start", "arrival"] = "start"
     fidelity: dict[str, Fidelity] = Field(default_factory=dict)
+    evaluations: list[Evaluation] | None = None
 
     def model_calls(self) -> Iterator[ModelCall]:
         """The run's own model calls, in turn order, then the side calls."""
@@ -291,6 +312,7 @@ class Session(Document):
     usage: Usage = Field(default_factory=Usage)
     cost: Cost | None = None
     fidelity: dict[str, Fidelity] = Field(default_factory=dict)
+    evaluations: list[Evaluation] | None = None
     redaction: Redaction = Field(default_factory=Redaction)
     canon: str = CANON
     replay: Eligibility = Field(default_factory=Eligibility)

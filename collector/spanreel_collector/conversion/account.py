@@ -12,6 +12,7 @@ from spanreel.model import Json
 from spanreel.records import Record
 from spanreel.session import Session
 from spanreel_collector import dialects
+from spanreel_collector.dialects import evaluations
 from spanreel_collector.sessions.eligibility import NOTHING, find_obstacles
 from spanreel_collector.sessions.facts import read_session
 from spanreel_collector.span import Attributes, Fault, RawSpan
@@ -135,6 +136,7 @@ def _asked_for(span: RawSpan, spoken: Iterable[dialects.Dialect]) -> set[str]:
     seen = replace(span, attributes=watched)
     with suppress(Exception):  # the conversion reports the fault; what was asked for until then was
         read_session(seen)
+        list(evaluations.read(seen))
         for dialect in spoken:
             dialect.read(seen)
         dialects.gather([seen], [])
@@ -145,6 +147,8 @@ def _matters(span: RawSpan, key: str, spoken: Iterable[dialects.Dialect]) -> boo
     """Whether the span says something else without this attribute."""
     without = replace(span, attributes={name: value for name, value in span.attributes.items() if name != key})
     try:
+        if list(evaluations.read(without)) != list(evaluations.read(span)):
+            return True
         if read_session(without) != read_session(span) or dialects.find(without) != tuple(spoken):
             return True
         return _records(without, spoken) != _records(span, spoken)

@@ -15,14 +15,18 @@ from spanreel_collector.conversion.account import Tally
 from spanreel_collector.conversion.clusters import Place
 from spanreel_collector.conversion.packing import Unpacker
 from spanreel_collector.conversion.remembering import Remembered, Segments
+from spanreel_collector.dialects import evaluations
 from spanreel_collector.dialects.content import costs
+from spanreel_collector.evaluation import Told
 from spanreel_collector.repair import drop_redelivered, end_after_start, join_logs, repair
+from spanreel_collector.repair.evaluating import place_evaluations
 from spanreel_collector.repair.merging import join_views
 from spanreel_collector.sessions.facts import read_session
 from spanreel_collector.span import Fault, RawLog, RawSpan
 from spanreel_collector.trace import Placed, Trace
 
 UNKNOWN = "spans of no known dialect"
+UNPLACED = "evaluations of no run here"
 
 
 class Reading:
@@ -54,18 +58,22 @@ def _read_trace(trace: str, spans: Mapping[int, RawSpan], logs: list[RawLog], ta
     for arrival, span in spans.items():
         arrivals.setdefault((span.trace_id, span.span_id), arrival)
     distinct = end_after_start(drop_redelivered(spans.values()))
-    joined, strangers = join_logs(*_gathered(trace, distinct, logs, tally))
-    tally.add((), {"logs": strangers})
+    told, others = _evaluated(trace, distinct, logs, tally)
+    joined, strangers = join_logs(*_gathered(trace, distinct, others, tally))
     last = max(spans, default=0)
     placed = tuple(
         _place(span, arrivals.get((span.trace_id, span.span_id), last + number), tally)
         for number, span in enumerate(joined, 1)
     )
     try:
-        return repair(placed)
+        placed = repair(placed)
     except Exception as error:  # noqa: BLE001 - as in _place: a bad trace costs only its own repair
         tally.add([Fault(f"trace {trace}", f"could not be put right: {said(error)}")], {})
-        return placed
+    nowhere = 0
+    if told:
+        placed, nowhere = place_evaluations(placed, joined, told)
+    tally.add((), {"logs": strangers, UNPLACED: nowhere})
+    return placed
 
 
 def _gathered(trace: str, spans: list[RawSpan], logs: list[RawLog], tally: Tally) -> tuple[list[RawSpan], list[RawLog]]:
@@ -75,6 +83,15 @@ def _gathered(trace: str, spans: list[RawSpan], logs: list[RawLog], tally: Tally
     except Exception as error:  # noqa: BLE001 - as in _place: a bad trace costs only what stands beside its spans
         tally.add([Fault(f"trace {trace}", f"could not be gathered: {said(error)}")], {})
         return spans, logs
+
+
+def _evaluated(trace: str, spans: list[RawSpan], logs: list[RawLog], tally: Tally) -> tuple[list[Told], list[RawLog]]:
+    """What evaluators told of the trace, and the other logs; where that cannot be read, none, and that is reported."""
+    try:
+        return evaluations.gather(spans, logs)
+    except Exception as error:  # noqa: BLE001 - as in _place: a bad trace costs only its evaluations
+        tally.add([Fault(f"trace {trace}", f"its evaluations could not be read: {said(error)}")], {})
+        return [], logs
 
 
 def said(error: Exception) -> str:
@@ -98,7 +115,7 @@ def _place(span: RawSpan, arrival: int, tally: Tally) -> Placed:
             reason = f"not readable as {dialect.NAME}: {type(error).__name__}: {error}"
             tally.add([Fault(f"{span.place} ({span.name!r})", reason)], {})
     if not spoken:
-        tally.add((), {UNKNOWN: 1})
+        tally.add((), {UNKNOWN: 0 if next(evaluations.read(span), None) else 1})
     elif type(record) is ModelRecord and (cost := costs.reported(span.attributes)) is not None:
         record = _with_cost(record, cost)
     return Placed(

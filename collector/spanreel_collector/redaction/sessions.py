@@ -45,7 +45,9 @@ _TOOL_CALL: Final = {
     "raised": names.TOOL_RAISED,
 }
 _LEFT: Final = frozenset({"schema", "revision", "canon", "redaction", "replay", "fidelity", "usage", "cost"})
-_NO_FIELDS: Final = frozenset({"turns", "side_calls", "loose_tool_calls", "fidelity", "parent", "id", "trace_id"})
+_NO_FIELDS: Final = frozenset(
+    {"turns", "side_calls", "loose_tool_calls", "fidelity", "parent", "id", "trace_id", "evaluations"}
+)
 
 
 def redact_session(document: Document, policy: Policy) -> Session:

@@ -12,13 +12,14 @@ from spanreel.model import GRAVITY, Fidelity, SessionInfo, Status, ToolKind
 from spanreel.session import Cost, Key, ModelCall, Parent, Redaction, Run, Session, Usage
 from spanreel_collector import json_text
 from spanreel_collector.dialects.content import costs
+from spanreel_collector.evaluation import Evaluation
 from spanreel_collector.sessions.conversations import Conversations, is_nameless
 from spanreel_collector.sessions.drafts import Draft, draft_runs
 from spanreel_collector.sessions.eligibility import judge, mark_missing_models
 from spanreel_collector.sessions.facts import Origins, merge_sessions
 from spanreel_collector.sessions.loops import is_loop, join_loops
 from spanreel_collector.sessions.runs import RunPlace, child_places, write_run
-from spanreel_collector.sessions.tables import COUNTS, Tables
+from spanreel_collector.sessions.tables import COUNTS, Tables, evaluations_info
 from spanreel_collector.trace import Trace
 
 KeyKind = Literal["conversation", "trace"]
@@ -94,6 +95,7 @@ class _Book:
     tables: Tables = field(default_factory=Tables)
     origins: Origins = field(default_factory=Origins)
     roots: list[tuple[tuple[int, int], SessionInfo, list[Run]]] = field(default_factory=list)
+    evaluations: list[Evaluation] = field(default_factory=list)
     _used: set[str] = field(default_factory=set)
 
     @property
@@ -113,6 +115,7 @@ class _Book:
         for draft in drafts:
             for placed in (*draft.own(), *draft.around):
                 self.origins.add(placed.span, placed.dialect)
+                self.evaluations += placed.evaluations
         self.roots.append((root.started, root.session, pages.runs))
 
     def _unique_ids(self, drafts: list[Draft]) -> dict[int, str]:
@@ -147,6 +150,7 @@ class _Book:
             tools=self.tables.tools,
             runs=runs,
             redaction=Redaction(policy=self.origins.policy, key_ids=sorted(self.origins.key_ids)),
+            evaluations=evaluations_info(self.evaluations, of_session=True),
         )
         mark_missing_models(session)
         summarise(session)

@@ -10,7 +10,7 @@ from spanreel_collector import json_text
 from spanreel_collector.dialects.spanreel import NAME as OURS
 from spanreel_collector.sessions import requests
 from spanreel_collector.sessions.requests import Asked
-from spanreel_collector.sessions.tables import Tables, error_info, timestamp, usage_info
+from spanreel_collector.sessions.tables import Tables, error_info, evaluations_info, timestamp, usage_info
 from spanreel_collector.trace import Placed
 
 
@@ -55,6 +55,7 @@ def write_model_call(placed: Placed, tables: Tables) -> ModelCall:
         started_at=timestamp(placed.started),
         ended_at=timestamp(placed.span.end),
         fidelity=dict(record.fidelity),
+        evaluations=evaluations_info(placed.evaluations),
     )
 
 
@@ -111,6 +112,7 @@ def write_tool_call(placed: Placed, request: Asked | None, models: list[Placed])
         started_at=timestamp(placed.span.start),
         ended_at=timestamp(placed.span.end),
         fidelity=fidelity,
+        evaluations=evaluations_info(placed.evaluations),
     )
 
 

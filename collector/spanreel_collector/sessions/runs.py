@@ -32,7 +32,7 @@ from spanreel_collector.sessions.requests import (
     read_requests,
     said_to_have_failed,
 )
-from spanreel_collector.sessions.tables import Tables, agent_info, error_info, timestamp
+from spanreel_collector.sessions.tables import Tables, agent_info, error_info, evaluations_info, timestamp
 from spanreel_collector.trace import Placed
 
 
@@ -112,6 +112,9 @@ def write_run(draft: Draft, place: RunPlace, tables: Tables, runs_of_tools: dict
         side_calls=[write_model_call(placed, tables) for placed in ordered if not opens_turn(placed)],
         loose_tool_calls=loose,
         order=_order(draft, models, tools),
+        evaluations=evaluations_info(
+            one for placed in (*([draft.run] if draft.run else []), *draft.around) for one in placed.evaluations
+        ),
     )
     write_ends(run, draft, models, tables)
     if status is Status.OK and _gave_null(draft):

@@ -13,9 +13,11 @@ from spanreel.memory import Known
 from spanreel.model import Agent, Error, Usage
 from spanreel.records import ModelRecord
 from spanreel.session import INSTRUCTIONS, AgentInfo, ErrorInfo
+from spanreel.session import Evaluation as EvaluationInfo
 from spanreel.session import Message as StoredMessage
 from spanreel.session import Usage as UsageInfo
 from spanreel_collector import json_text
+from spanreel_collector.evaluation import Evaluation, Scope
 
 COUNTS = tuple(UsageInfo.model_fields)
 """The counts of a usage, looked up once: to ask the model each time is slow."""
@@ -157,6 +159,26 @@ def usage_info(usage: Usage | None) -> UsageInfo | None:
         cache_write_tokens=usage.cache_write_tokens,
         reasoning_tokens=usage.reasoning_tokens,
     )
+
+
+def evaluations_info(found: Iterable[Evaluation], *, of_session: bool = False) -> list[EvaluationInfo] | None:
+    """Evaluations as the document has them, of a session or of its parts; None where there are none."""
+    told = [
+        EvaluationInfo(
+            name=one.name,
+            score=one.score,
+            label=one.label,
+            explanation=one.explanation,
+            error_type=one.error_type,
+            evaluator=one.evaluator,
+            response_id=one.response_id,
+            judged_at=timestamp(one.time),
+            provider_fields=json_text.plain(dict(one.fields)),
+        )
+        for one in found
+        if (one.scope is Scope.SESSION) is of_session
+    ]
+    return told or None
 
 
 def agent_info(agent: Agent) -> AgentInfo:

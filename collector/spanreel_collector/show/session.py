@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from spanreel.model import Fidelity, Json, Status, ToolKind
-from spanreel.session import ErrorInfo, Message, ModelCall, Run, Session, ToolCall, Usage
+from spanreel.session import ErrorInfo, Evaluation, Message, ModelCall, Run, Session, ToolCall, Usage
 from spanreel_collector import json_text
 
 _STEP = "  "
@@ -50,6 +50,7 @@ def _head(session: Session, look: Look) -> Iterator[str]:
     when = f"{session.started_at[:19].replace('T', ' ')} UTC" if session.started_at else "time unknown"
     yield _fit("", ", ".join(filter(None, (when, _length(session.started_at, session.ended_at)))), look, 1)
     yield _fit("", f"tokens: {_tokens(session.usage) or 'unknown'}", look, 1)
+    yield from _evaluations(session.evaluations, look, 1)
     if session.replay.eligible:
         yield _fit("", "replay: can be exact", look, 1)
     else:
@@ -83,6 +84,7 @@ def _run(session: Session, run: Run, look: Look, depth: int, number: str) -> Ite
     yield from _error(run.error, look, depth + 1)
     if run.output and run.fidelity.get("output") is not Fidelity.RECONSTRUCTED:
         yield from _messages(session, run.output, look, depth + 1)
+    yield from _evaluations(run.evaluations, look, depth + 1)
 
 
 def _model_call(session: Session, call: ModelCall, look: Look, depth: int) -> Iterator[str]:
@@ -100,6 +102,7 @@ def _model_call(session: Session, call: ModelCall, look: Look, depth: int) -> It
     yield _fit(title, _facts(*facts, *_state(call.status), _marks(call.fidelity)), look, depth)
     yield from _messages(session, call.output, look, depth + 1)
     yield from _error(call.error, look, depth + 1)
+    yield from _evaluations(call.evaluations, look, depth + 1)
 
 
 def _tool_call(session: Session, call: ToolCall, look: Look, depth: int) -> Iterator[str]:
@@ -119,6 +122,7 @@ def _tool_call(session: Session, call: ToolCall, look: Look, depth: int) -> Iter
     ):
         yield _fit("", f"gave   {_short(call.result)}", look, depth + 1)
     yield from _error(call.error, look, depth + 1)
+    yield from _evaluations(call.evaluations, look, depth + 1)
 
 
 def _id(call: ModelCall | ToolCall, look: Look) -> str:
@@ -162,6 +166,14 @@ def _error(error: ErrorInfo | None, look: Look, depth: int) -> Iterator[str]:
         yield _fit(
             "", f"{error.category}: {error.type or 'error'}: {error.message or ''}".rstrip(": "), look, depth, _RED
         )
+
+
+def _evaluations(told: list[Evaluation] | None, look: Look, depth: int) -> Iterator[str]:
+    for one in told or ():
+        verdict = _facts("" if one.score is None else f"{one.score:g}", one.label or "", one.error_type or "")
+        by = f" (by {one.evaluator})" if one.evaluator else ""
+        said = f": {one.explanation}" if one.explanation else ""
+        yield _fit("", f"judged {one.name or 'as'} {verdict}{by}{said}", look, depth)
 
 
 def _facts(*facts: str) -> str:

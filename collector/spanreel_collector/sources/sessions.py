@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,10 +12,12 @@ from spanreel import wire
 from spanreel.errors import SessionError
 from spanreel.model import Agent, Answer, Error, Json, Message, Operation, Request, Status, Usage
 from spanreel.records import Draw, ModelRecord, Record, RunRecord, ToolRecord
-from spanreel.session import INSTRUCTIONS, Attempt, ErrorInfo, ModelCall, Run, Session, ToolCall
+from spanreel.session import INSTRUCTIONS, Attempt, ErrorInfo, Evaluation, ModelCall, Run, Session, ToolCall
 from spanreel.session_files import read_session
+from spanreel_collector.dialects import evaluations
+from spanreel_collector.evaluation import Scope
 from spanreel_collector.sources.times import nanoseconds
-from spanreel_collector.span import ENDED, Batch, Fault, Origin, RawSpan
+from spanreel_collector.span import ENDED, Batch, Fault, Origin, RawEvent, RawSpan
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,11 @@ class _Writer:
             if run.parent is None:
                 attributes |= self._session_attributes(run)
             name = run.agent.name or "calls" if record is None else f"invoke_agent {run.agent.name or ''}".strip()
-            yield ToldSpan(_span(run, name, (home, parent), attributes, run), run, record)
+            span = _span(run, name, (home, parent), attributes, run)
+            if run is self.session.runs[0] and self.session.evaluations:
+                of_session = _events(self.session.evaluations, Scope.SESSION)
+                span = replace(span, events=(*span.events, *of_session))
+            yield ToldSpan(span, run, record)
         for turn in run.turns:
             index = turn.index if run.order == "cause" else None
             if turn.model_call is not None:
@@ -152,7 +158,8 @@ class _Writer:
         unfinished = call.status is Status.UNFINISHED
         timed = call.attempts[-1] if call.attempts and not unfinished else call
         name = f"{call.operation} {call.model or ''}".strip()
-        yield ToldSpan(_span(run, name, (call.id, home), dict(wire.write(record)), timed), call, record)
+        span = _span(run, name, (call.id, home), dict(wire.write(record)), timed)
+        yield ToldSpan(replace(span, events=_events(call.evaluations or (), Scope.SPAN)), call, record)
 
 
 def _tool_call(call: ToolCall, run: Run, home: str, index: int | None, around: str | None) -> Iterator[ToldSpan]:
@@ -268,4 +275,31 @@ def _span(run: Run, name: str, ids: tuple[str, str | None], attributes: dict[str
         attributes=attributes,
         origin=Origin(scope=names.SCOPE),
         place="session",
+        events=() if isinstance(timed, Attempt) else _events(timed.evaluations or (), Scope.SPAN),
+    )
+
+
+def _events(told: Iterable[Evaluation], scope: Scope) -> tuple[RawEvent, ...]:
+    """Evaluations in the conventions' form."""
+    return tuple(
+        RawEvent(
+            evaluations.RESULT,
+            nanoseconds(one.judged_at),
+            {
+                name: value
+                for name, value in {
+                    **one.provider_fields,
+                    evaluations.NAME: one.name,
+                    evaluations.SCORE: one.score,
+                    evaluations.LABEL: one.label,
+                    evaluations.EXPLANATION: one.explanation,
+                    names.ERROR_TYPE: one.error_type,
+                    names.RESPONSE_ID: one.response_id,
+                    names.EVALUATION_BY: one.evaluator,
+                    names.EVALUATION_OF: str(scope),
+                }.items()
+                if value is not None
+            },
+        )
+        for one in told
     )

@@ -211,6 +211,7 @@ const KNOWN = new Set([
   "started_at",
   "ended_at",
   "fidelity",
+  "evaluations",
 ]);
 const rest = (call) => {
   const left = Object.entries(call).filter(([name]) => !KNOWN.has(name));

@@ -2,6 +2,7 @@
 
 import { modelSections, toolSections } from "./call_sections.js";
 import { button, copy, element, link, notify, replace } from "./dom.js";
+import { evaluationsSection } from "./evaluations.js";
 import { duration, plural, precisely } from "./format.js";
 import { jsonTree } from "./json_tree.js";
 import { failure, kindOf, sign, state } from "./marks.js";
@@ -37,6 +38,7 @@ export function detailOf(view, row, close, go) {
     lossList(value),
     foretell(view, row, element("p", { class: "forecast" })),
     facts(timing(row)),
+    evaluationsSection(value.evaluations),
     sections.filter(Boolean),
     row.kind !== "turn" && rawSection(view, value),
   ];

@@ -2,6 +2,7 @@
 
 import { read, send, sessionPath } from "./client.js";
 import { ask, button, element, link, notify, save } from "./dom.js";
+import { verdict } from "./evaluations.js";
 import { duration, exact, lengthOf, line, moment, money, tokens, when } from "./format.js";
 import { marks, pill } from "./marks.js";
 import { trouble } from "./trouble.js";
@@ -61,6 +62,14 @@ export function head(view) {
           { title: `keys of its digests: ${(session.redaction.key_ids ?? []).join(", ") || "none"}` },
           `policy ${line(session.redaction.policy, 30)}`,
         ),
+    ],
+    [
+      "Judged",
+      session.evaluations?.length > 0 &&
+        session.evaluations.map((one, place) => [
+          place > 0 && "; ",
+          element("span", { title: one.explanation ?? "", dir: "auto" }, line(`${one.name ?? "as"} ${verdict(one)}`, 60)),
+        ]),
     ],
     ["Revision", revisionPicker(view)],
   ].filter(([, value]) => value);
