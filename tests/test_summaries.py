@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from conftest import ROOT
 from spanreel import load_sessions
-from spanreel.session import Message, Session
+from spanreel.model import Status
+from spanreel.session import ErrorInfo, Message, Session
 from spanreel_collector.service.summaries import MOST_TEXT, searchable, summarise
 from spanreel_collector.sources.times import nanoseconds
 from spanreel_collector.stores.records import Summary
@@ -44,7 +45,22 @@ def test_a_summary_says_who_did_what_when_and_with_how_much() -> None:
         output_tokens=6,
         eligible=True,
         opening="Hi",
+        failure="tool: app.NoRain: dry",
     )
+
+
+def test_why_it_failed_is_said_by_the_run_else_by_the_last_call_that_failed_and_by_none_that_ended_well() -> None:
+    session = recorded()
+    run = next(run for run in session.roots() if run.status == Status.ERROR)
+    run.error = ErrorInfo(type="ValueError", message="no\n\n such  city" + "!" * 300)
+    assert (summarise(session, 1).failure or "").startswith("ValueError: no such city!!!")
+    assert len(summarise(session, 1).failure or "") == 200
+    run.error = None
+    failed = [call.error for call in (*run.model_calls(), *run.tool_calls()) if call.error]
+    assert summarise(session, 1).failure == (f"tool: {failed[-1].type}: {failed[-1].message}" if failed else None)
+    for root in session.roots():
+        root.status = Status.OK
+    assert summarise(session, 1).failure is None
 
 
 def test_what_nobody_said_is_unknown_and_not_zero() -> None:

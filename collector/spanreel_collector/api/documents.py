@@ -46,6 +46,7 @@ class SessionSummary(BaseModel):
     eligible: bool = False
     baseline: str | None = None
     opening: str = ""
+    failure: str | None = None
 
 
 def tell_summary(summary: records.Summary) -> dict[str, Any]:

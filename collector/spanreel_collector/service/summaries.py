@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from spanreel.model import Json
+from spanreel.model import ErrorCategory, Json, Status
 from spanreel.session import Message, Run, Session
 from spanreel_collector.sources.times import nanoseconds
 from spanreel_collector.stores.records import Summary
@@ -48,6 +48,7 @@ def summarise(session: Session, at: int) -> Summary:
         eligible=session.replay.eligible,
         baseline=session.baseline,
         opening=_opening(session),
+        failure=_failure(session),
     )
 
 
@@ -75,7 +76,11 @@ def _opening(session: Session) -> str:
     """The first words of the last thing that the first run was told by its user."""
     said = [session.messages[index] for run in session.roots()[:1] for index in _asked(run)]
     spoken = [message for message in said if message.role == "user"] or said
-    words = " ".join(" ".join(text for message in spoken[-1:] for text in _texts(message)).split())
+    return _in_a_line(" ".join(text for message in spoken[-1:] for text in _texts(message)))
+
+
+def _in_a_line(text: str) -> str:
+    words = " ".join(text.split())
     return words if len(words) <= _OPENING else f"{words[: _OPENING - 1]}…"
 
 
@@ -90,6 +95,19 @@ def _texts(message: Message) -> Iterator[str]:
         content = part.get("content")
         if part.get("type") == "text" and isinstance(content, str):
             yield content
+
+
+def _failure(session: Session) -> str | None:
+    """Why the first root run that failed did: as it says itself, else as the last call in it that failed does."""
+    for run in session.roots():
+        if run.status == Status.OK:
+            continue
+        failed = [call.error for call in (*run.model_calls(), *run.tool_calls()) if call.error]
+        error = run.error or (failed[-1] if failed else None)
+        if error is not None:
+            said = (None if error.category == ErrorCategory.OTHER else error.category, error.type, error.message)
+            return _in_a_line(": ".join(filter(None, said))) or None
+    return None
 
 
 def _pieces(session: Session) -> Iterator[str]:

@@ -122,6 +122,8 @@ class Summary:
     baseline: str | None = None
     opening: str = ""
     """The first words of the first run's input, for people."""
+    failure: str | None = None
+    """Why the first run that did not end well did not, for people; None where all did, or nothing says why."""
 
 
 @dataclass(frozen=True, slots=True)

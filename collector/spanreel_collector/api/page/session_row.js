@@ -62,6 +62,7 @@ export function rowOf(session, fresh) {
             ),
         ),
       ),
+      session.failure && element("div", { class: "why", dir: "auto" }, line(session.failure, 200)),
     ),
     cell(
       "agent",
