@@ -5,9 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import anyio
+import pytest
 
 import spanreel
 from spanreel.exchange import HttpAnswer, HttpRequest
@@ -28,6 +33,26 @@ TOOL = {
         "properties": {"q": {"type": "string"}, "limit": {"type": "integer", "default": 10}},
     },
 }
+
+
+@contextlib.contextmanager
+def noted_naps() -> Iterator[list[float]]:
+    """For how long whoever runs inside the block asks to sleep, as clients do before they try again; they do sleep."""
+    naps: list[float] = []
+    nap, nap_async = time.sleep, anyio.sleep
+
+    def sleep(seconds: float) -> None:
+        naps.append(seconds)
+        nap(seconds)
+
+    async def sleep_async(seconds: float) -> None:
+        naps.append(seconds)
+        await nap_async(seconds)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(time, "sleep", sleep)
+        patch.setattr(anyio, "sleep", sleep_async)
+        yield naps
 
 
 @spanreel.tool()

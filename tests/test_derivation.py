@@ -622,3 +622,17 @@ def test_a_conversation_that_is_dear_rests_and_others_go_on(tmp_path: Path) -> N
     known = {one.key: one.revision for one in store.find(TENANT, Filter()).sessions}
     assert known == {"talk": 1, trace_of(3): 1}
     assert store.size().pending == 2
+
+
+def test_a_conversation_for_which_others_left_no_processor_is_not_dear(tmp_path: Path) -> None:
+    def waiting(job: Job) -> Told:
+        time.sleep(1.5)
+        return retell(job)
+
+    store = open_at(tmp_path)
+    derivation = Derivation(store, waiting, lambda *_: None, 0, dear_seconds=1.0)
+    for number in (1, 2):
+        talk = {"gen_ai.conversation.id": "talk"}
+        send(store, request(chat(number, f"{number}?", trace_of(number), **talk), scope=GENAI))
+        derivation.step()
+    assert (only_of(store, "talk").revision, store.size().pending) == (2, 0)

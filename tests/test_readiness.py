@@ -108,11 +108,13 @@ async def test_who_asks_does_not_wait_for_a_store_that_is_silent() -> None:
     readiness = Readiness(store.ready, patience=0)
     for _ in range(50):
         assert await readiness.trouble() == "the store has not answered yet"
-    store.open.set()
     async with asyncio.timeout(60):
+        while not store.probes:  # which a thread makes
+            await asyncio.sleep(0.01)
+        assert store.probes == 1
+        store.open.set()
         while await readiness.trouble() is not None:
             await asyncio.sleep(0.01)
-    assert store.probes == 1
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def test_half_of_an_emoji_costs_no_call_its_content(protocol: str, stream: bool,
     asked |= {"input": [said]} if protocol == "openai_responses" else {"messages": [said]}
 
     def ask(root: str) -> bytes:
-        return requests.post(f"{root}/{PATHS[protocol]}", json=asked, timeout=9).content
+        return requests.post(f"{root}/{PATHS[protocol]}", json=asked, timeout=60).content
 
     file = tmp_path / "traces.jsonl"
     with testing.ScriptedProvider([testing.text(HALF)]) as provider:

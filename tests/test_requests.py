@@ -104,7 +104,7 @@ def test_a_stream_left_early_or_dropped_is_finished_not_failed() -> None:
     with testing.ScriptedProvider([testing.text(WORDS)] * 3) as provider, recording() as rec:
         ask(provider.base_url, lambda response: next(response.iter_lines()))
         ask(provider.base_url, lambda _response: None)
-        response = requests.post(f"{provider.base_url}/chat/completions", json=ASKED, stream=True, timeout=9)
+        response = requests.post(f"{provider.base_url}/chat/completions", json=ASKED, stream=True, timeout=60)
         assert next(response.iter_content(5))
         assert len(rec.of("chat")) == 2
         del response
@@ -142,6 +142,6 @@ def test_a_failure_is_an_error_and_raised_again_where_the_program_asks_for_it(pl
 
 def test_http_that_is_no_model_exchange_passes_and_leaves_nothing() -> None:
     with testing.ScriptedProvider([]) as provider, recording() as rec:
-        assert requests.get(provider.base_url, timeout=9).status_code == 404
-        assert requests.post(f"{provider.base_url}/upload", files={"a": b"b"}, timeout=9).status_code == 404
+        assert requests.get(provider.base_url, timeout=60).status_code == 404
+        assert requests.post(f"{provider.base_url}/upload", files={"a": b"b"}, timeout=60).status_code == 404
     assert rec.spans == []

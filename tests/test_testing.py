@@ -192,7 +192,8 @@ def test_an_answer_may_take_its_time(in_process: bool) -> None:
 
 
 async def test_an_async_client_is_answered_in_process_without_blocking_the_loop() -> None:
-    provider = testing.ScriptedProvider([testing.text("one two", delay=500, hold=20)] * 8)
+    slow = [testing.text("one two", delay=60_000), testing.text("one two", hold=60_000)]
+    provider = testing.ScriptedProvider([*slow, testing.text("one two")])
     http = httpx2.AsyncClient(transport=provider.transport("httpx2"))
     sdk = openai.AsyncOpenAI(api_key="none", base_url="http://scripted/v1", http_client=http)
 
@@ -200,9 +201,14 @@ async def test_an_async_client_is_answered_in_process_without_blocking_the_loop(
         stream = await sdk.chat.completions.create(**ASK, stream=True)
         return "".join([chunk.choices[0].delta.content or "" async for chunk in stream])
 
-    started = time.monotonic()
-    assert await asyncio.gather(*(ask() for _ in range(8))) == ["one two"] * 8
-    assert time.monotonic() - started < 3  # one after the other they would take more than 4
+    waiting = [asyncio.create_task(ask()) for _ in slow]
+    while len(provider.requests) < len(slow):
+        await asyncio.sleep(0.01)
+    assert await ask() == "one two"
+    assert not any(task.done() for task in waiting)  # one after the other they would be
+    for task in waiting:
+        task.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
     await http.aclose()
 
 

@@ -59,8 +59,8 @@ class Derivation:
     """A store's pending traces become sessions, in steps.
 
     Nobody else takes a claimed trace for ``claim_seconds``; a service that was killed leaves them for so long.
-    What took longer than ``dear_seconds`` rests. Of more than ``most_bytes`` of spans no session is made. ``make`` is
-    called by as many threads as there are ``hands``, where very many traces wait.
+    What took the processor longer than ``dear_seconds`` rests. Of more than ``most_bytes`` of spans no session is made.
+    ``make`` is called by as many threads as there are ``hands``, where very many traces wait.
     """
 
     store: Store
@@ -214,7 +214,6 @@ class Derivation:
         for _ in range(_ROUNDS):
             if not wanted:
                 return
-            began = time.monotonic()
             try:
                 read, told = self._read(tenant, wanted, alone=alone)
             except _TooMuch:
@@ -231,7 +230,7 @@ class Derivation:
                 closed.append(_nothing({trace for trace in marks if trace in wanted and trace not in read}))
                 if self._save(tenant, closed, {**marks, **read}):
                     for group in closed:
-                        self._resting.note(group.names, (time.monotonic() - began) / len(wanted) * len(group.names))
+                        self._resting.note(group.names, told.seconds / len(wanted) * len(group.names))
                 else:
                     opened += [group.traces for group in closed]
             names |= {trace: found for group in told.groups for trace, found in group.names.items()}

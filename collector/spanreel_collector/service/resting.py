@@ -13,7 +13,10 @@ _REST: Final = 9.0
 
 @dataclass(eq=False, slots=True)
 class Resting:
-    """Traces whose sessions took more than ``dear_seconds``, and those of which too much came, which rest for good."""
+    """Traces whose sessions took more than ``dear_seconds`` of the processor's time.
+
+    Those of which too much came rest for good.
+    """
 
     dear_seconds: float
     too_large: set[bytes] = field(default_factory=set)
@@ -23,7 +26,7 @@ class Resting:
         return bool(self._until or self.too_large)
 
     def note(self, traces: Iterable[bytes], took: float) -> None:
-        """Let them rest, if they took too many seconds."""
+        """Let them rest, if they took too many seconds of the processor."""
         now = time.monotonic()
         if took > self.dear_seconds:
             self._until = {trace: until for trace, until in self._until.items() if until > now}

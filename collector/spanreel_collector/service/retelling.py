@@ -6,6 +6,7 @@ Knows no store, so that it can run in a process of its own (`workshop`).
 from __future__ import annotations
 
 import struct
+import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -81,10 +82,14 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What came of a job: groups that have nothing in common, and what could not be read."""
+    """What came of a job: groups that have nothing in common, and what could not be read.
+
+    ``seconds`` is the processor's time that it took: a machine that is busy with others makes no job dear.
+    """
 
     groups: tuple[Group, ...]
     faults: tuple[Fault, ...] = ()
+    seconds: float = field(default=0.0, compare=False)
 
 
 # -- a file of segments ----------------------------------------------------------------------------------------------
@@ -120,6 +125,7 @@ def _read(decompressor: zstandard.ZstdDecompressor, body: bytes, about: tuple[by
 
 def retell(job: Job, remembered: Remembered | None = None) -> Told:
     """Read a job's segments and make their sessions. What is remembered of other jobs is not read again."""
+    began = time.thread_time()
     book, remembered = _Book(job), remembered or Remembered(0)
     packed = (book.noted(trace, one) for trace, one in _read_segments(job.path, remembered))
     if job.survey:
@@ -135,7 +141,7 @@ def retell(job: Job, remembered: Remembered | None = None) -> Told:
 
         tally = fill(spool, packed, make, Tally(most=MOST_FAULTS))
         groups = tuple(book.groups(identity for identity, _ in spool.documents()))
-        return Told(groups, (*tally.faults, *book.faults))
+        return Told(groups, (*tally.faults, *book.faults), time.thread_time() - began)
 
 
 @dataclass(eq=False, slots=True)
