@@ -136,3 +136,24 @@ def test_what_tools_of_googles_are_asked_and_give_is_the_providers() -> None:
     ]
     odd = {"toolCall": {"type": "of its own", "id": "t"}}
     assert join([odd]).messages[0]["parts"] == [{"type": "other", "value": odd}]
+
+
+@pytest.mark.parametrize("rest", [{}, {"candidates": []}, {"usageMetadata": {"promptTokenCount": 4}}])
+def test_a_prompt_that_was_blocked_ended_by_a_content_filter(rest: dict[str, Any]) -> None:
+    body = {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}, "modelVersion": "g", **rest}
+    answer = gemini.read_response(json.dumps(body).encode(), 200)
+    assert answer.finish_reasons == ["content_filter"]
+    written = gemini.write_response(answer)
+    assert same(json.loads(written), body)
+    assert gemini.read_response(written, 200) == answer
+
+    streamed = gemini.join([(0.0, b"data: " + json.dumps(body).encode() + b"\r\n\r\n")])
+    assert (streamed.finish_reasons, streamed.complete) == (["content_filter"], True)
+    again = gemini.split(streamed)
+    assert same(events_of(b"".join(piece for _, piece in again)), [body])
+    assert gemini.join(again) == streamed
+
+
+def test_feedback_on_a_prompt_that_was_answered_ends_nothing() -> None:
+    body = {"promptFeedback": {"safetyRatings": []}, "candidates": [{"content": {"parts": [{"text": "x"}]}}]}
+    assert gemini.read_response(json.dumps(body).encode(), 200).finish_reasons == []

@@ -14,6 +14,8 @@ from typing import Final
 
 from spanreel.detectors.finding import Detector, Found, Kind
 
+# A value on a line of its own, below what names it; a name that ends in a colon begins something else.
+_BELOW: Final = r"(?:\r?\n[ \t]{0,16}){1,2}(?=[^\s]{6,204}(?<!:)[ \t]{0,8}(?:[\r\n]|\Z))"
 _SAID: Final = re.compile(
     r"(?<![A-Za-z0-9])(?i:(?P<name>(?P<first>api|access|account|admin|auth|client|encryption|master|private|secret|shared"
     r"|signing|ssh)(?P<apart>[ _-]?)keys?|(?:access|api|auth|bearer|bot|refresh|session)?[ _-]?tokens?|secrets?"
@@ -22,9 +24,10 @@ _SAID: Final = re.compile(
     r"(?P<link>"
     # What it is for may stand between: "the password for the staging database is".
     r"(?:[ \t]{1,3}(?:for|of|to|on|in|at)(?:[ \t]{1,3}[\w.@-]{1,32}){1,4}?|[ \t]{1,3}\([^()\r\n]{1,32}\))?"
-    r"(?:(?:\*\*)?[ \t]{0,3}(?:[:=]|->|=>)(?:\*\*)?[ \t]{0,3}"
+    rf"(?:(?:\*\*)?[ \t]{{0,3}}(?:[:=]|->|=>)(?:\*\*)?[ \t]{{0,3}}(?:{_BELOW})?"
     r"|[ \t]{1,3}(?:(?:is|was|has been|had been)[ \t]{1,3})?(?:set|changed|reset|updated)[ \t]{1,3}to[ \t]{1,3}"
-    r"|[ \t]{1,3}(?:is|was|are|being|becomes|es|est|ist|lautet)(?:[ \t]now)?:?[ \t]{1,3})"
+    r"|[ \t]{1,3}(?:is|was|are|being|becomes|es|est|ist|lautet)(?:[ \t]now)?(?::?[ \t]{1,3}|:[ \t]{0,3}"
+    rf"{_BELOW}))"
     r"|[ \t]{1,3}to[ \t]{1,3}|[ \t]{1,3}))"
     r"(?P<quote>[\"'`“*]{0,2})\(?(?P<value>[^\s\"'`“”<>*,;]{6,200})"
 )

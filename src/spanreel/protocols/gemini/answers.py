@@ -30,6 +30,9 @@ _WRITE_REASON: Final = {
     "error": "OTHER",
 }
 
+_REFUSED: Final[Message] = {"role": "assistant", "parts": [], "finish_reason": "content_filter"}
+"""What the model said to a prompt that it was not given."""
+
 
 def read_body(body: Mapping[str, Json]) -> Answer:
     """Read a response; one whose candidates are no list of objects is an answer without messages."""
@@ -41,12 +44,16 @@ def read_body(body: Mapping[str, Json]) -> Answer:
         usage=read_usage(body.get("usageMetadata")),
         error=describe_error(body, 200) if isinstance(body.get("error"), dict | str) else None,
     )
-    return replace(answer, provider_fields=residue(body, write_body(answer)))
+    answer = replace(answer, provider_fields=residue(body, write_body(answer)))
+    refused = not answer.messages and _refuses_prompt(answer)
+    return replace(answer, messages=(_REFUSED,)) if refused else answer
 
 
 def write_body(answer: Answer) -> dict[str, Json]:
     """Write a response."""
-    body: dict[str, Json] = {"candidates": [_write_candidate(message) for message in answer.messages]}
+    refused = _refuses_prompt(answer) and not any(message.get("parts") for message in answer.messages)
+    messages = () if refused else answer.messages
+    body: dict[str, Json] = {"candidates": [_write_candidate(message) for message in messages]}
     if answer.usage is not None:
         body["usageMetadata"] = _write_usage(answer.usage)
     if answer.model is not None:
@@ -55,9 +62,15 @@ def write_body(answer: Answer) -> dict[str, Json]:
         body["responseId"] = answer.response_id
     rest = dict(answer.provider_fields)
     # What was kept must not beat what has been put in since.
-    if answer.messages:
+    if messages:
         rest.pop("candidates", None)
     return overlay(body, rest)
+
+
+def _refuses_prompt(answer: Answer) -> bool:
+    """Whether the prompt was blocked: then there are no candidates, and the reason stands beside them."""
+    feedback = answer.provider_fields.get("promptFeedback")
+    return isinstance(feedback, dict) and bool(feedback.get("blockReason"))
 
 
 def read_usage(usage: Json) -> Usage | None:
