@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conftest import ROOT
 from spanreel import load_sessions
-from spanreel.model import Status
+from spanreel.model import ErrorCategory, Status
 from spanreel.session import ErrorInfo, Message, Session
 from spanreel_collector.service.summaries import MOST_TEXT, searchable, summarise
 from spanreel_collector.sources.times import nanoseconds
@@ -49,15 +49,18 @@ def test_a_summary_says_who_did_what_when_and_with_how_much() -> None:
     )
 
 
-def test_why_it_failed_is_said_by_the_run_else_by_the_last_call_that_failed_and_by_none_that_ended_well() -> None:
+def test_why_it_failed_is_said_by_the_run_else_by_a_call_that_failed_and_by_none_that_ended_well() -> None:
     session = recorded()
     run = next(run for run in session.roots() if run.status == Status.ERROR)
     run.error = ErrorInfo(type="ValueError", message="no\n\n such  city" + "!" * 300)
     assert (summarise(session, 1).failure or "").startswith("ValueError: no such city!!!")
     assert len(summarise(session, 1).failure or "") == 200
     run.error = None
-    failed = [call.error for call in (*run.model_calls(), *run.tool_calls()) if call.error]
-    assert summarise(session, 1).failure == (f"tool: {failed[-1].type}: {failed[-1].message}" if failed else None)
+    assert summarise(session, 1).failure is None
+    run.status, run = Status.OK, session.roots()[0]
+    run.status = Status.ERROR
+    next(run.model_calls()).error = ErrorInfo(type="Slow", category=ErrorCategory.TIMEOUT)
+    assert summarise(session, 1).failure == "timeout: Slow"
     for root in session.roots():
         root.status = Status.OK
     assert summarise(session, 1).failure is None

@@ -98,12 +98,12 @@ def _texts(message: Message) -> Iterator[str]:
 
 
 def _failure(session: Session) -> str | None:
-    """Why the first root run that failed did: as it says itself, else as the last call in it that failed does."""
+    """Why the first root run that failed did: as it says itself, else as the first of its calls that failed does."""
     for run in session.roots():
         if run.status == Status.OK:
             continue
-        failed = [call.error for call in (*run.model_calls(), *run.tool_calls()) if call.error]
-        error = run.error or (failed[-1] if failed else None)
+        errors = [run.error, *(call.error for call in run.tool_calls()), *(call.error for call in run.model_calls())]
+        error = next((error for error in errors if error is not None), None)
         if error is not None:
             said = (None if error.category == ErrorCategory.OTHER else error.category, error.type, error.message)
             return _in_a_line(": ".join(filter(None, said))) or None
