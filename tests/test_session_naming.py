@@ -6,7 +6,25 @@ from typing import Any
 
 import pytest
 
-from otlp_lines import GENAI, TRACE, agent, session, sessions
+from otlp_lines import (
+    GENAI,
+    TRACE,
+    Span,
+    agent,
+    attribute_list,
+    chat,
+    converted,
+    log,
+    request,
+    said,
+    session,
+    sessions,
+    span,
+)
+from spanreel_collector.conversion.packing import pack
+from spanreel_collector.otlp import read_request
+
+HI = [said("user", "Hi")]
 
 
 @pytest.mark.parametrize(
@@ -68,3 +86,42 @@ def test_a_vendors_own_name_is_believed_before_a_bare_one() -> None:
 
 def test_langfuses_name_of_a_trace_is_the_sessions() -> None:
     assert session(agent(1, "clerk", also={"langfuse.trace.name": "refund"}), scope=GENAI).name == "refund"
+
+
+# -- whole processes -------------------------------------------------------------------------------------------------
+
+
+def of_process(*spans: Span, **resource: Any) -> dict[str, Any]:
+    """A request of a process whose resource says more of it."""
+    made = request(*spans, scope=GENAI)
+    told = {key.replace("__", "."): value for key, value in resource.items()}
+    made["resourceSpans"][0]["resource"]["attributes"] += attribute_list(told)
+    return made
+
+
+def test_a_process_that_is_one_session_says_so_on_its_resource() -> None:
+    first = of_process(chat(1, HI, None), session__id="s-1", user__id="ann")
+    second = of_process(chat(2, HI, None, trace="b" * 32, start=50), session__id="s-1", user__id="ann")
+    (one,) = converted(first, second).sessions
+    assert (one.key.kind, one.key.value, one.user_id, len(one.runs)) == ("conversation", "s-1", "ann", 2)
+
+
+def test_what_spans_say_of_their_session_counts_before_what_the_resource_says() -> None:
+    also = {"gen_ai.conversation.id": "c", "user.id": "bob"}
+    spans = agent(1, "clerk", also=also), chat(2, HI, None, 1)
+    (one,) = converted(of_process(*spans, session__id="s-1", user__id="ann")).sessions
+    assert (one.key.value, one.user_id) == ("c", "bob")
+
+
+@pytest.mark.parametrize("told", ["", "unknown", "[REDACTED]", "resp_1"])
+def test_what_is_no_id_is_none_on_a_resource_either(told: str) -> None:
+    (one,) = converted(of_process(chat(1, HI, None), session__id=told)).sessions
+    assert one.key.kind == "trace"
+
+
+def test_who_is_named_on_a_resource_is_found_again_in_spans_and_in_logs() -> None:
+    logs = log("app.said", {}, 1)
+    logs["resourceLogs"][0]["resource"] = {"attributes": attribute_list({"user.id": "ann"})}
+    for document in (of_process(span(1, "GET /", {}), user__id="ann"), logs):
+        (segment,) = pack(read_request(document, "test")).segments
+        assert segment.users == {"ann"}

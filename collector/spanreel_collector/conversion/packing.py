@@ -9,7 +9,7 @@ from typing import Any
 
 from spanreel.conventions import SESSION_NAMESPACE
 from spanreel_collector import dialects
-from spanreel_collector.sessions.facts import read_ids
+from spanreel_collector.sessions.facts import read_ids, read_resource
 from spanreel_collector.span import Batch, Fault, Origin, RawEvent, RawLink, RawLog, RawSpan
 
 _PROTOCOL = 5
@@ -59,6 +59,7 @@ def pack(batch: Batch) -> Packed:
             gathered = traces[span.trace_id] = _Gathered()
         gathered.spans.append((number, span))
         session, users = read_ids(span.attributes)
+        _note_whole(gathered, span.origin)
         if users:
             gathered.users.update(users)
         if session:
@@ -72,12 +73,22 @@ def pack(batch: Batch) -> Packed:
         gathered.logs.append(log)
         if log.trace_id:
             session, users = read_ids(log.attributes)
+            _note_whole(gathered, log.origin)
             gathered.users.update(users)
             gathered.keys.update((session,) if session else ())
     origins: dict[int, bytes] = {}
     segments = (_segment(trace, gathered, origins) for trace, gathered in traces.items())
     scopes = frozenset({span.origin.scope for span in batch.spans})
     return Packed(tuple(segments), len(batch.spans), scopes, batch.faults, dict(batch.skipped))
+
+
+def _note_whole(gathered: _Gathered, origin: Origin) -> None:
+    """Note whose the whole process is, where its resource says it."""
+    whole = read_resource(origin)
+    if whole.id is not None:
+        gathered.keys.add(whole.id)
+    if whole.user_id is not None:
+        gathered.users.add(whole.user_id)
 
 
 def _segment(trace: str, gathered: _Gathered, origins: dict[int, bytes]) -> Segment:

@@ -12,7 +12,7 @@ from spanreel_collector.otlp.grouping import group
 from spanreel_collector.otlp.items import Item
 from spanreel_collector.otlp.parts import Apart, ScopePart
 from spanreel_collector.otlp.protobuf_form import read_message
-from spanreel_collector.sessions.facts import read_ids
+from spanreel_collector.sessions.facts import read_ids, read_resource
 from spanreel_collector.span import RawLog
 from spanreel_collector.stores.records import NO_TRACE, loose_trace
 
@@ -42,4 +42,5 @@ def _place(record: RawLog) -> bytes:
         return bytes.fromhex(trace)
     # Of several users the first: a record is kept once.
     _, users = read_ids(record.attributes)
-    return loose_trace(users[0]) if users else NO_TRACE
+    user = users[0] if users else read_resource(record.origin).user_id
+    return loose_trace(user) if user is not None else NO_TRACE

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from spanreel.model import SessionInfo
 from spanreel.records import ModelRecord, RunRecord, ToolRecord, TurnRecord
 from spanreel_collector.sessions.continuing import begins_anew
-from spanreel_collector.sessions.facts import merge_sessions
+from spanreel_collector.sessions.facts import merge_sessions, read_resource
 from spanreel_collector.trace import Forest, Placed, Trace
 
 
@@ -148,7 +148,10 @@ def _hang(drafts: dict[str, Draft], roots: list[Draft], forest: Forest) -> list[
 
 
 def _tell_sessions(roots: list[Draft], trace: Trace, forest: Forest) -> None:
-    """What each root run knows of its session: from its spans, those around it, or the only id in the trace."""
+    """What each root run knows of its session: from its spans, those around it, the only id in the trace, its resource.
+
+    What spans say counts before what the process says that they are of.
+    """
     known = {placed.session.id for placed in trace if placed.session.id}
     for root in roots:
         inside = [placed.session for draft in root.all() for placed in draft.own()]
@@ -158,6 +161,9 @@ def _tell_sessions(roots: list[Draft], trace: Trace, forest: Forest) -> None:
             root.session = replace(root.session, id=None)
         elif root.session.id is None and len(known) == 1:
             root.session = merge_sessions([root.session, SessionInfo(id=next(iter(known)))])
+        if root.session.id is None or root.session.user_id is None:
+            resources = (read_resource(placed.span.origin) for draft in root.all() for placed in draft.own())
+            root.session = merge_sessions([root.session, *resources])
 
 
 def _is_response(root: Draft) -> bool:

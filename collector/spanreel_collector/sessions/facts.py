@@ -70,13 +70,21 @@ def _read_told(attributes: Attributes) -> SessionInfo:
     )
 
 
+def read_resource(origin: Origin) -> SessionInfo:
+    """The session's id and its user, where a whole process is one session and its resource says whose."""
+    told = tuple(
+        (key, origin.resource[key]) for key in naming.ON_RESOURCES if isinstance(origin.resource.get(key), str)
+    )
+    return _read_alike(told) if told else _NOTHING
+
+
 def _user_id(attributes: Attributes, metadata: Attributes) -> str | None:
     found = next(_ids(attributes, naming.USER_IDS), None)
     return next(_ids(metadata, naming.USER_IDS_IN_METADATA), None) if found is None else found
 
 
 def read_ids(attributes: Attributes) -> tuple[str | None, tuple[str, ...]]:
-    """The session's id, and all users that are named, of a span's attributes or a log record's."""
+    """The session's id, and all users that are named, of a span's attributes, a log record's or a resource's."""
     told = _telling(attributes)
     return (_session_id(told, None), _all_users(told)) if told else (None, ())
 

@@ -39,6 +39,11 @@ USER_IDS = (
     "user_id",
     "userId",
 )
+ON_RESOURCES = (
+    *(names.CONVERSATION_ID, "session.id", "langfuse.session.id", "gen_ai.session.id"),
+    *(names.USER_ID, "langfuse.user.id", "gen_ai.user.id", "enduser.id"),
+)
+"""Those that a resource may have, of a process that is one session; the others mean something else there."""
 USER_IDS_IN_METADATA = ("user_id", "userId", "user.id", "resourceId", "langfuse_user_id")
 
 SESSION_NAMES = (names.SESSION_NAME, "langfuse.trace.name")
