@@ -353,6 +353,6 @@ def test_three_megabytes_made_to_slow_it_down_do_not() -> None:
         capture_output=True,
         text=True,
         check=True,
-        timeout=900,
+        timeout=3600,
     )
     assert done.stdout == "." * len(HOSTILE)

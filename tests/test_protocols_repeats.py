@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
-import time
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -17,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from effort import growth
 from exchange_cases import events_of
 from spanreel.exchange import ModelProtocol, Piece
 from spanreel.protocols import anthropic, openai_chat, openai_responses
@@ -237,15 +236,6 @@ def test_what_only_seems_to_be_repeated_is_read_event_by_event() -> None:
     }
     for name, events in streams.items():
         body = b"".join(written(event, "\n", " ", True) for event in events)
-        rounds = [
-            [thread_time_of(partial(openai_chat.join, [(0.0, body[:size])])) for size in (len(body) // 4, len(body))]
-            for _ in range(5)
-        ]
-        least, most = map(min, zip(*rounds, strict=True))
-        assert most < 9 * least, (name, least, most)  # were it the square, it would be 16 times as much
-
-
-def thread_time_of(call: Callable[[], object]) -> float:
-    started = time.thread_time()
-    call()
-    return time.thread_time() - started
+        whole = body.decode("utf-8")
+        grown = growth(lambda text: openai_chat.join([(0.0, text.encode())]), whole[: len(whole) // 8], whole)
+        assert grown < 24, (name, grown)  # were it the square, it would be 64 times as much
