@@ -12,8 +12,12 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import httpx
+import httpx2
 import pydantic
 import pytest
+import requests
+from pydantic_core import PydanticCustomError
 
 import spanreel
 from kinds import KINDS, Kind, Scene, hand_written, play, record, script
@@ -62,6 +66,96 @@ def unreadable() -> Exception:
 
 def several() -> Exception:
     return LookupError("shelf", 3, (1, 2), {"a": 1})
+
+
+class Booking(pydantic.BaseModel):
+    nights: int
+    guests: list[str]
+
+    @pydantic.field_validator("nights")
+    @classmethod
+    def few(cls, nights: int) -> int:
+        if nights > 5:
+            raise ValueError("too {many} nights")
+        return nights
+
+    @pydantic.model_validator(mode="after")
+    def somebody(self) -> Booking:
+        if not self.guests:
+            raise PydanticCustomError("nobody", "nobody stays {nights} nights", {"nights": self.nights})
+        return self
+
+
+@pytest.mark.parametrize("booking", [{"nights": "x"}, {"nights": 9, "guests": [1]}, {"nights": 1, "guests": []}])
+def test_a_models_validation_fails_again_as_itself(booking: dict[str, Any], tmp_path: Path) -> None:
+    @spanreel.tool()
+    def book() -> str:
+        return str(Booking(**booking))
+
+    _, (first, second) = replayed(book, tmp_path)
+    assert isinstance(first, pydantic.ValidationError)
+    assert isinstance(second, pydantic.ValidationError)
+    assert (str(second), second.title) == (str(first), first.title)
+    assert repr(second.errors()) == repr(first.errors())
+
+
+def test_what_an_exception_was_raised_from_is_there_too(tmp_path: Path) -> None:
+    @spanreel.tool()
+    def look() -> str:
+        try:
+            raise refused()
+        except Refused as error:
+            raise LookupError("nothing found") from error
+
+    _, (first, second) = replayed(look, tmp_path)
+    assert (type(second), str(second)) == (LookupError, "nothing found")
+    assert second.__cause__ is not first.__cause__
+    assert isinstance(first.__cause__, Refused)
+    assert isinstance(second.__cause__, Refused)
+    assert all_of(second.__cause__) == all_of(first.__cause__)
+
+
+SECRET = "sk-" + "proj-abcdefghij1234567890ABCDEFGHIJ"
+
+
+@pytest.mark.parametrize("library", [httpx, httpx2])
+def test_the_answer_that_an_exception_was_raised_for_is_there_too(library: Any, tmp_path: Path) -> None:
+    @spanreel.tool()
+    def look() -> str:
+        request = library.Request("GET", "http://shop.example/a?b=1", headers={"authorization": f"Bearer {SECRET}"})
+        headers = {"x-shop": "7", "content-type": "text/plain; charset=latin-1", "set-cookie": f"id={SECRET}"}
+        response = library.Response(404, content="nö".encode("latin-1"), headers=headers, request=request)
+        response.raise_for_status()
+        return response.text  # type: ignore[no-any-return]  # of either library
+
+    session, caught = replayed(look, tmp_path)
+    first, second = [
+        (str(error), error.response.status_code, error.response.text, str(error.request.url), error.request.method)
+        for error in caught
+        if isinstance(error, library.HTTPStatusError)
+    ]
+    assert second == first
+    assert caught[1].response.headers["x-shop"] == "7"  # type: ignore[attr-defined]  # as told above
+    assert SECRET not in write_session(session)
+
+
+def test_the_answer_that_an_exception_of_requests_was_raised_for_is_there_too(tmp_path: Path) -> None:
+    @spanreel.tool()
+    def look() -> str:
+        response = requests.Response()
+        response.status_code, response.url, response.encoding = 503, "http://shop.example/a", "utf-8"
+        response._content = b"closed"  # as a session sets it
+        response.request = requests.Request("GET", response.url, headers={"authorization": SECRET}).prepare()
+        response.raise_for_status()
+        return response.text
+
+    _, caught = replayed(look, tmp_path)
+    first, second = [
+        (str(error), error.response.status_code, error.response.text, error.response.url, error.request.method)
+        for error in caught
+        if isinstance(error, requests.HTTPError) and error.request is not None
+    ]
+    assert second == first
 
 
 FAILURES: list[Callable[[], Exception]] = [refused, noted, unreachable, unreadable, several]

@@ -13,8 +13,9 @@ import importlib
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast, get_args
 
+from spanreel import http_parts
 from spanreel.errors import RecordedFailure
 from spanreel.model import Json
 from spanreel.point import RecordedError
@@ -47,14 +48,33 @@ EXCEPTIONS: Final = "exceptions"
 """In the parts of a group: the exceptions in it, each with its type, its text and its parts."""
 
 
-def parts_of(error: BaseException) -> dict[str, Json] | None:
+CAUSE: Final = "cause"
+"""In the parts of an exception: what it was raised from, as what that is recorded as."""
+_CAUSES: Final = 3
+"""So many, one behind the other, are kept."""
+
+
+def parts_of(error: BaseException, causes: int = _CAUSES) -> dict[str, Json] | None:
     """The parts of an exception, as they are now; None where class and text say all."""
+    own, cause = _own_parts(error), error.__cause__
+    if causes and isinstance(cause, Exception):
+        told: Json = {"type": name_of(cause), "message": text_of(cause), "parts": parts_of(cause, causes - 1)}
+        return {**(own or {}), CAUSE: told}
+    return own
+
+
+def _own_parts(error: BaseException) -> dict[str, Json] | None:
     arguments, fields = _taken_apart(error)
     if isinstance(error, BaseExceptionGroup):
         return _parts_of_group(error, fields)
+    if name_of(error) == _VALIDATION:
+        return _parts_of_validation(error)
     if not fields and arguments in ((), (str(error),)):
         return None
-    whole = {"arguments": list(arguments), "fields": fields}
+    whole = {
+        "arguments": [http_parts.to_json(one) for one in arguments],
+        "fields": {name: http_parts.to_json(one) for name, one in fields.items()},
+    }
     parts = snapshot(whole).value
     assert isinstance(parts, dict)
     shape = shape_of(whole, names_of_class(type(error)))
@@ -71,22 +91,67 @@ def _parts_of_group(group: BaseExceptionGroup[Any], fields: dict[str, Any]) -> d
     return {**kept, EXCEPTIONS: inner}
 
 
+_VALIDATION: Final = "pydantic_core._pydantic_core.ValidationError"
+"""The class that pydantic raises, which lets itself be made in one way only."""
+
+
+def _parts_of_validation(error: Any) -> dict[str, Json]:
+    """Which model it is about, and what is wrong where; what a validator raised, by its text."""
+    errors = error.errors(include_url=False)
+    for one in errors:
+        if isinstance(raised := one.get("ctx", {}).get("error"), Exception):
+            one["ctx"] = {**one["ctx"], "error": text_of(raised)}
+    return {"title": error.title, "errors": snapshot(errors).value}
+
+
+def _validation_of(found: Any, parts: Mapping[str, Json]) -> Exception | None:
+    """The exception of pydantic's that had these parts; None where they are of none."""
+    errors = plain(parts.get("errors"))
+    if not (hasattr(found, "from_exception_data") and isinstance(errors, list)):
+        return None
+    with contextlib.suppress(Exception):  # the document may hold anything
+        return cast("Exception", found.from_exception_data(str(parts.get("title")), list(map(_line_error, errors))))
+    return None
+
+
+def _line_error(one: Mapping[str, Any]) -> dict[str, Any]:
+    """One thing that is wrong, as pydantic takes it: what it has no words for itself comes with its own."""
+    core: Any = importlib.import_module("pydantic_core")
+    kind, context = one["type"], one.get("ctx") or {}
+    known = kind in get_args(importlib.import_module("pydantic_core.core_schema").ErrorType)
+    if not known:
+        words = str(one["msg"]).replace("{", "{{").replace("}", "}}") if not context else str(one["msg"])
+        kind = core.PydanticCustomError(kind, words, context or None)
+    raised = AssertionError if kind == "assertion_error" else ValueError
+    told = {name: raised(text) if name == "error" else text for name, text in context.items()}
+    of_kind = {"ctx": told} if known and told else {}
+    return {"type": kind, "loc": tuple(one["loc"]), "input": one.get("input"), **of_kind}
+
+
 def _group_of(found: type[Exception], parts: Mapping[str, Json]) -> Exception | None:
     """The group that these parts were of; None where they were of none."""
     told, arguments = parts.get(EXCEPTIONS), parts.get("arguments")
     if not (issubclass(found, ExceptionGroup) and isinstance(told, list) and told and isinstance(arguments, list)):
         return None
-    inner = [
-        rebuild_error(RecordedError(str(one.get("type")), one.get("message"), parts=one.get("parts")))
-        for one in told
-        if isinstance(one, dict)
-    ]
+    inner = [rebuild_error(_read_inner(one)) for one in told if isinstance(one, dict)]
     with contextlib.suppress(Exception):  # a class of the user's, that takes something else
         return found(str(arguments[0]), inner)
     return None
 
 
 def rebuild_error(recorded: RecordedError) -> Exception:
+    """The exception of a recorded failure, and what it was raised from; see `_rebuild`."""
+    error, cause = _rebuild(recorded), (recorded.parts or {}).get(CAUSE)
+    if isinstance(cause, dict):
+        error.__cause__ = rebuild_error(_read_inner(cause))
+    return error
+
+
+def _read_inner(told: Mapping[str, Any]) -> RecordedError:
+    return RecordedError(str(told.get("type")), told.get("message"), parts=told.get("parts"))
+
+
+def _rebuild(recorded: RecordedError) -> Exception:
     """The exception of a recorded failure: of its own class where that is at hand, with the recorded text.
 
     Its parts, where they are known, are the recorded ones too. A class that is missing, or that does not let itself be
@@ -98,8 +163,8 @@ def rebuild_error(recorded: RecordedError) -> Exception:
     if found is None:
         return _stand_in(recorded, Exception)
     if recorded.parts is not None:
-        group = _group_of(found, recorded.parts)
-        if (whole := group or _of_parts(found, recorded.parts, message)) is not None and str(whole) == message:
+        special = _group_of(found, recorded.parts) or _validation_of(found, recorded.parts)
+        if (whole := special or _of_parts(found, recorded.parts, message)) is not None and str(whole) == message:
             return whole
     try:
         for arguments in _arguments_of(found, message):
@@ -139,7 +204,7 @@ def _with_fields(error: Failure, recorded: RecordedError) -> Failure:
     fields = plain((recorded.parts or {}).get("fields"))
     for name, value in fields.items() if isinstance(fields, dict) else ():
         if not hasattr(error, name):
-            setattr(error, name, value)
+            setattr(error, name, http_parts.made_again(value))
     return error
 
 
@@ -149,7 +214,8 @@ def _of_parts(found: type[Exception], parts: Mapping[str, Json], message: str) -
     shape = parts.get("type")
     try:
         whole = reshaped(given, shape, names_of_class(found)) if isinstance(shape, str) else plain(given)
-        arguments, fields = tuple(whole["arguments"]), whole["fields"]
+        arguments = tuple(map(http_parts.made_again, whole["arguments"]))
+        fields = {name: http_parts.made_again(value) for name, value in whole["fields"].items()}
         error = _make(found, *arguments)
         if _taken_apart(error)[0] != arguments:  # a class that makes them of what it is given
             error.args = arguments
