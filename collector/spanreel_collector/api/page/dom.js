@@ -12,7 +12,7 @@ export function element(tag, properties, ...children) {
     if (value === null || value === undefined || value === false) continue;
     if (name === "on") for (const [event, listen] of Object.entries(value)) made.addEventListener(event, listen);
     else if (name === "class") made.className = value;
-    else if (name === "value") made.value = value;
+    else if (name === "value") made[tag === "input" ? "defaultValue" : "value"] = value;
     else made.setAttribute(name, value === true ? "" : printable(value));
   }
   return fill(made, ...children);
@@ -152,11 +152,12 @@ addEventListener("blur", release);
  * whatever comes by itself waits for this. */
 export const released = () => (pressed ? new Promise((resolve) => waiting.push(resolve)) : Promise.resolve());
 
-/** Resolves once the focus is not in `box`: what somebody types there is not drawn anew. */
-export const left = (box) =>
+/** Resolves once nobody is typing into a field in `box`: what is half written there is not drawn anew. */
+export const written = (box) =>
   new Promise((resolve) => {
-    if (!box.contains(document.activeElement)) return resolve();
-    document.activeElement.addEventListener("blur", () => resolve(left(box)), { once: true });
+    const field = document.activeElement;
+    if (!field?.matches("input") || !box.contains(field) || field.value === field.defaultValue) return resolve();
+    field.addEventListener("blur", () => resolve(written(box)), { once: true });
   });
 
 export const reducedMotion = () => matchMedia("(prefers-reduced-motion: reduce)").matches;

@@ -1,7 +1,7 @@
 // The list of sessions: what is asked for stands in the address, and the rows follow what happens meanwhile.
 
 import { asksForToken, read, sessionPath } from "./client.js";
-import { button, commandLine, element, left, notify, released, replace } from "./dom.js";
+import { button, commandLine, element, notify, released, replace, written } from "./dom.js";
 import { PASSED, SPANS, filtersSet, drawAsked, opener, search } from "./filters.js";
 import { exact, plural } from "./format.js";
 import { COLUMNS, rowOf } from "./session_row.js";
@@ -70,7 +70,7 @@ export function showSessions(main, asked, go) {
 async function readFacets(view) {
   try {
     view.facets = new Map(Object.entries(await read("facets", { signal: view.gone.signal })));
-    await left(view.filters);
+    await written(view.filters);
     if (!view.gone.signal.aborted) drawAsked(view);
   } catch (error) {
     unlessGone(error);
