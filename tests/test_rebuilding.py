@@ -17,6 +17,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import attrs
+import numpy as np
 import pydantic
 import pytest
 
@@ -209,6 +210,60 @@ def test_a_result_of_the_standard_library_s_classes_is_one_again(name: str, tmp_
     first, second = replayed(give, tmp_path)
     assert first == second == VARIED[name]
     assert type(second) is type(first)
+
+
+ARRAYS: dict[str, Any] = {
+    "a truth": np.bool_(True),
+    "a sum": np.int64(7),
+    "a mean": np.float32(1.1),
+    "what is no number": np.float64("nan"),
+    "a day": np.datetime64("2026-03-01"),
+    "numbers": np.array([[1.5, float("nan")], [float("inf"), 2]]),
+    "truths": np.array([True, False]),
+    "times": np.array(["2026-03-01T10:00"], dtype="datetime64[ms]"),
+    "texts": np.array(["tea", "cup"]),
+    "nothing": np.array([], dtype="int8"),
+    "several": {"rows": [np.int64(1), np.int64(2)], "by": np.arange(3)},
+}
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_an_array_is_one_again(name: str, tmp_path: Path) -> None:
+    @spanreel.tool()
+    def give() -> Any:
+        ran.append(name)
+        return ARRAYS[name]
+
+    got: list[Any] = []
+    ran: list[str] = []
+    scene = Scene(script(completion("Done.")), before=lambda: got.append(give()))
+    report = play(record(lambda: hand_written(scene), tmp_path), hand_written, scene)
+    assert (report.verdict, report.notes) == (Verdict.PASS, ())
+    assert len(ran) == 1
+    assert (type(got[1]), repr(got[1])) == (type(got[0]), repr(got[0]))
+
+
+def test_an_array_as_an_argument_is_its_items(tmp_path: Path) -> None:
+    @spanreel.tool()
+    def count(rows: Any, which: Any) -> int:
+        return len(rows) + int(which)
+
+    scene = Scene(script(completion("Done.")), before=lambda: count(np.arange(3), np.int64(2)))
+    session = record(lambda: hand_written(scene), tmp_path)
+    (call,) = session.runs[0].tool_calls()
+    assert call.arguments == {"rows": [0, 1, 2], "which": 2}
+    scene.before = lambda: count([0, 1, 2], 2)
+    assert play(session, hand_written, scene).verdict is Verdict.PASS
+
+
+def test_a_large_array_is_a_text_and_is_told(tmp_path: Path) -> None:
+    @spanreel.tool()
+    def give() -> Any:
+        return np.zeros(1_000_000)
+
+    scene = Scene(script(completion("Done.")), before=give)
+    report = play(record(lambda: hand_written(scene), tmp_path), hand_written, scene)
+    assert "gave a ndarray, of which only the text was kept" in report.notes[0]
 
 
 def test_an_annotation_that_says_little_does_not_lose_what_is_inside(tmp_path: Path) -> None:

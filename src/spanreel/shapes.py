@@ -1,8 +1,9 @@
 """What a result was before it became JSON, in a short text that is kept beside it; and the result, made again by that.
 
 The text is of Python's own notation: ``datetime.datetime``, ``list[Order]``, ``{'total': decimal.Decimal}``; ``_`` is
-JSON as it stands, ``text(Client)`` what only a text was kept of. It comes back from documents that anybody may have
-written: it names nothing but what stands in `STANDARD` or, as a class, in the tool's own module; nothing is imported.
+JSON as it stands, ``numpy('<f8')`` an array or a scalar, ``text(Client)`` what only a text was kept of. It comes back
+from documents that anybody may have written: it names nothing but what stands in `STANDARD` or, as a class, in the
+tool's own module; nothing is imported.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from typing import Any, Final
 
 import pydantic
 
+from spanreel import arrays
 from spanreel.model import Json
 from spanreel.rebuilding import code_of, hints_of, plain, rebuild_value
 
@@ -148,6 +150,8 @@ def _shape(value: Any, names: Mapping[str, Any], depth: int) -> str:
         return "pathlib.Path" if isinstance(value, pathlib.Path) else "pathlib.PurePath"
     if kind in _NAMES:
         return _NAMES[kind]
+    if arrays.is_numeric(value):
+        return f"{arrays.NAME}({arrays.type_of_items(value)!r})"
     if _named(kind.__qualname__, names) is kind and _is_made_again(kind):
         return kind.__qualname__
     return _PLAIN if _is_structured(value) else f"{_TEXT}({kind.__qualname__!r})"
@@ -210,6 +214,8 @@ def _made(value: Json, node: ast.expr, names: Mapping[str, Any]) -> Any:
         return _made_container(value, node, names)
     if isinstance(node, ast.Call) and isinstance(value, list) and _called(node) in _GENERATORS:
         return _GENERATORS[_called(node)](_made(value, node.args[0], names))
+    if isinstance(node, ast.Call) and _called(node) == arrays.NAME:
+        return arrays.made_again(value, ast.literal_eval(node.args[0]))
     if isinstance(node, ast.Call) or (isinstance(node, ast.Name) and node.id == _PLAIN):
         return plain(value)
     return _made_of_class(value, ast.unparse(node), names)

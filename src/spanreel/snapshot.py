@@ -1,6 +1,7 @@
 """Values of the user's program as JSON, taken while the caller waits: what they are now, never raising.
 
-Pydantic models and dataclasses go by their fields; what is unknown by a marked repr. One bad value costs only itself.
+Pydantic models and dataclasses go by their fields, arrays by their items; what is unknown by a marked repr. One bad
+value costs only itself.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from spanreel import frozen
+from spanreel import arrays, frozen
 from spanreel.json_pointers import write_step
 from spanreel.model import Dumped, Json
 
@@ -119,6 +120,8 @@ def _structured(value: Any, path: Path, taken: _Taken, above: tuple[int, ...]) -
         return _structured(fields, path, taken, above)
     if (names := _fields_of(value)) is not None:
         return _structured({name: getattr(value, name) for name in names}, path, taken, above)
+    if type(value).__module__ == "numpy" and (listed := arrays.listed(value)) is not value:
+        return _json(listed, path, taken, above)
     scalar = _scalar(value)
     return scalar if scalar is not value else _text(value, path, taken)
 
