@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from typing import Any, Final
 
-
 LARGEST: Final = 20_000
 """Items of an array: more would keep the caller waiting."""
 NAME: Final = "numpy"
