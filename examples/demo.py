@@ -73,9 +73,9 @@ def service(environment: Mapping[str, str]) -> Iterator[str]:
     finally:
         process.send_signal(signal.SIGTERM)
         try:
-            process.wait(20)
+            process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
-            print("The service did not end within 20 s, and was killed.", file=sys.stderr)
+            print(f"The service did not end within {PATIENCE} s, and was killed.", file=sys.stderr)
             process.kill()
             process.wait()
 
@@ -94,7 +94,7 @@ def wait_for(url: str, holds: Callable[[Any], bool], process: subprocess.Popen[b
         if process is not None and process.poll() is not None:
             raise SystemExit("the service did not start")
         with contextlib.suppress(httpx.TransportError):
-            answer = httpx.get(url, trust_env=False)
+            answer = httpx.get(url, timeout=PATIENCE, trust_env=False)
             if answer.is_success and holds(answer.json()):
                 return answer.json()
         time.sleep(0.1)
@@ -116,10 +116,10 @@ def demonstrate(address: str, environment: dict[str, str]) -> tuple[int, ...]:
             },
         )
     wait_for(f"{address}/api/v1/size", lambda size: size["sessions"] > 0 and size["pending"] == 0)
-    (session,) = httpx.get(f"{address}/api/v1/sessions", trust_env=False).json()["sessions"]
+    (session,) = httpx.get(f"{address}/api/v1/sessions", timeout=PATIENCE, trust_env=False).json()["sessions"]
     url = f"{address}/api/v1/sessions/{session['id']}"
     say("3. Its trace has become a session", ["curl", url, "--output", "session.json"])
-    Path("session.json").write_bytes(httpx.get(url, trust_env=False).content)
+    Path("session.json").write_bytes(httpx.get(url, timeout=PATIENCE, trust_env=False).content)
     shown = run("4. Look at it", ["spanreel", "show", "session.json"], environment)
     replay = ["spanreel", "replay", url, "--post-report", "--", "python", AGENT.name]
     unchanged = run("5. Replay it: the same code, no model, no network, no side effect", replay, environment)

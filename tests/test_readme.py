@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pty
 import re
 import signal
+import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -17,6 +20,15 @@ from conftest import ROOT
 from spanreel import keyring, settings
 
 README = (ROOT / "README.md").read_text()
+
+
+@pytest.fixture(scope="session")
+def usual_port_taken() -> Iterator[None]:
+    """The usual port of OTLP is nobody's for the rest of the run: what other tests start sends there by itself."""
+    with socket.socket() as held:
+        with contextlib.suppress(OSError):  # another worker has it
+            held.bind(("127.0.0.1", 4318))
+        yield
 
 
 def block(name: str) -> str:
@@ -72,6 +84,7 @@ def test_the_example_for_ci_passes_and_fails_in_pytest(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("usual_port_taken")
 def test_the_demo_ends_well_and_says_what_the_readme_shows(tmp_path: Path) -> None:
     said = run(tmp_path, sys.executable, str(ROOT / "examples" / "demo.py"))
     for line in (
@@ -84,6 +97,7 @@ def test_the_demo_ends_well_and_says_what_the_readme_shows(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("usual_port_taken")
 def test_the_demo_ends_with_the_address_of_the_page_at_a_terminal(tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     environment = {name: value for name, value in os.environ.items() if name != "CI"}
