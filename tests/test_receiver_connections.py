@@ -96,6 +96,13 @@ def test_a_connection_that_was_used_may_be_idle_and_its_next_head_takes_no_longe
         assert is_ended(connection)
 
 
+def test_what_follows_a_body_is_no_header(tmp_path: Path) -> None:
+    chunked = b"transfer-encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n" % (len(ONE), ONE)
+    trailers = b"host: evil.example\r\ncontent-type: text/plain\r\nauthorization: Bearer none\r\n\r\n"
+    with doors(tmp_path, body_seconds=600) as door, connect(door, HEAD + chunked + trailers) as connection:
+        assert connection.recv(10_000).startswith(b"HTTP/1.1 200 OK")
+
+
 @pytest.mark.parametrize("times", [1, 3])
 def test_who_says_that_nothing_more_comes_gets_their_answers(times: int, tmp_path: Path) -> None:
     whole = HEAD + b"content-length: %d\r\n\r\n" % len(ONE) + ONE

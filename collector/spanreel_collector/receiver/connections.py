@@ -91,6 +91,11 @@ class BoundedConnections(HttpToolsProtocol):
         self._await_head()
         super().on_message_begin()
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header; what follows a body in the place of one is none, or it would say who sends, and from where."""
+        if self._heading:
+            super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
         """It ends."""
         self._heading = False
