@@ -13,6 +13,7 @@ from spanreel.session import Cost, Key, ModelCall, Parent, Redaction, Run, Sessi
 from spanreel_collector import json_text
 from spanreel_collector.dialects.content import costs
 from spanreel_collector.evaluation import Evaluation
+from spanreel_collector.sessions.call_ids import name_calls
 from spanreel_collector.sessions.conversations import Conversations, is_nameless
 from spanreel_collector.sessions.drafts import Draft, draft_runs
 from spanreel_collector.sessions.eligibility import judge, mark_missing_models
@@ -152,6 +153,7 @@ class _Book:
             redaction=Redaction(policy=self.origins.policy, key_ids=sorted(self.origins.key_ids)),
             evaluations=evaluations_info(self.evaluations, of_session=True),
         )
+        name_calls(session)
         mark_missing_models(session)
         summarise(session)
         return session
