@@ -146,6 +146,14 @@ def test_beeais_arguments_stand_beside_options_and_ids_with_the_content() -> Non
     assert only_tool(session(spans, scope=OI + "beeai")).arguments == {"city": "Rome"}
 
 
+def test_what_beeai_tells_of_inside_a_call_is_no_call() -> None:
+    failing = {"openinference.span.kind": "TOOL", "metadata.class_name": "Look", "tool.name": "look"}
+    event = {"openinference.span.kind": "TOOL", "metadata.path": "tool.look.error", "input.value": '{"error": "no"}'}
+    spans = [span(1, "look", failing, seconds=9, status={"code": 2}), span(2, "error", event, 1)]
+    found = only_tool(session(*spans, scope=OI + "beeai"))
+    assert (found.name, found.status) == ("look", Status.ERROR)
+
+
 def test_what_was_thought_before_an_answer_is_a_part_of_it_where_openllmetry_has_it_as_a_message() -> None:
     call = span(
         1,

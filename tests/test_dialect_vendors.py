@@ -594,6 +594,22 @@ def test_items_that_contrib_writes_as_reprs_are_tool_calls_and_the_history_is_pu
     assert {first.fidelity["input"], second.fidelity["input"]} == {Fidelity.TRUNCATED}
 
 
+def test_what_contrib_writes_as_reprs_of_answers_and_of_their_blocks_is_text() -> None:
+    block = "{'annotations': [], 'text': 'Enjoy.', 'type': 'output_text', 'logprobs': []}"
+    order = "{'arguments': '{\"dish\": \"soup\"}', 'call_id': 'call_1', 'name': 'order', 'type': 'function_call'}"
+    response = f"{{'id': '__fake_id__', 'object': 'response', 'output': [{order}], 'usage': None}}"
+    asked = [said("system", "Serve."), said("user", "Tea!"), said("assistant", block), said("user", "Soup!")]
+    attributes = {
+        names.OPERATION: "chat",
+        names.INPUT_MESSAGES: json.dumps(asked),
+        names.OUTPUT_MESSAGES: json.dumps([said("assistant", response)]),
+    }
+    one = session(span(1, "chat", attributes), scope=CONTRIB)
+    (call,) = only_run(one).model_calls()
+    assert messages(one, call.input) == [*asked[:2], said("assistant", "Enjoy."), asked[3]]
+    assert messages(one, call.output) == [asks(ORDER)]
+
+
 # -- Haystack --------------------------------------------------------------------------------------------------------
 
 

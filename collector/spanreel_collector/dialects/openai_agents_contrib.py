@@ -12,7 +12,7 @@ from dataclasses import replace
 from spanreel.model import Agent, Answer, Fidelity, Json, Message
 from spanreel.records import ModelRecord, Record, RunRecord
 from spanreel_collector.dialects import genai_spans
-from spanreel_collector.dialects.content import messages, reprs
+from spanreel_collector.dialects.content import blocks, bodies, messages, reprs
 from spanreel_collector.span import RawSpan
 
 NAME = "openai-agents-contrib"
@@ -22,6 +22,9 @@ _OPENLLMETRY = re.compile(r"0\.\d+\.\d+$")
 """The versions of another instrumentation, of the same name."""
 _ITEM = re.compile(r"[A-Z]\w+\(\w+=|\{'")
 """How an item of OpenAI's Responses API begins that was written as Python shows it."""
+
+_BLOCKS = ("output_text", "input_text", "refusal", "input_image", "input_file")
+"""Kinds of content of messages that hold several, of which each is a repr of its own."""
 
 
 def speaks(span: RawSpan) -> bool:
@@ -77,7 +80,18 @@ def _items(text: Json) -> list[dict[str, Json]]:
     if not isinstance(text, str) or not _ITEM.match(text):
         return []
     try:
-        found = messages.read_message(reprs.without_names(reprs.parse(text)))
+        item = reprs.without_names(reprs.parse(text))
     except ValueError:
         return []
+    whole = bodies.read_answer(item) if _is_response(item) else None
+    if whole is not None:
+        return [part for message in whole.messages for part in message["parts"]]
+    if isinstance(item, dict) and item.get("type") in _BLOCKS:
+        return blocks.parts_of([item])
+    found = messages.read_message(item)
     return list(found["parts"]) if found is not None else []
+
+
+def _is_response(item: Json) -> bool:
+    """Whether this is a whole answer, as the SDK puts it together of a stream of chat completions."""
+    return isinstance(item, dict) and item.get("object") == "response"

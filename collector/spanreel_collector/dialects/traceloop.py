@@ -126,6 +126,9 @@ def _out_of_texts(span: RawSpan, record: ModelRecord) -> ModelRecord:
     elif scope.endswith(".langchain"):
         request = replace(request, messages=text_blocks.read_lone(request.messages))
         answer = answer and replace(answer, messages=text_blocks.read_lone(answer.messages))
+    elif scope.endswith(".bedrock"):
+        request = replace(request, messages=text_blocks.read_thoughts(request.messages))
+        answer = answer and replace(answer, messages=text_blocks.read_thoughts(answer.messages))
     return replace(record, request=request, answer=answer)
 
 

@@ -52,8 +52,10 @@ def _read_block(block: dict[str, Any]) -> dict[str, Json]:
         identity, name = values.text(use, "toolUseId"), values.text(use, "name")
         return {"type": "tool_call", "id": identity, "name": name, "arguments": use.get("input")}
     if isinstance(result, dict):
-        answer = {"type": "tool_call_response", "id": values.text(result, "toolUseId")}
-        return {**answer, "response": read_result(result["content"])} if "content" in result else answer
+        answer: dict[str, Json] = {"type": "tool_call_response", "id": values.text(result, "toolUseId")}
+        if "content" in result:
+            answer["response"] = read_result(result["content"])
+        return {**answer, "provider_fields": {"status": "error"}} if result.get("status") == "error" else answer
     if isinstance(block.get("reasoningContent"), dict):
         return _read_reasoning(block["reasoningContent"])
     for name, modality in _MEDIA.items():

@@ -103,7 +103,12 @@ def _came(kind: Json, block: dict[str, Any]) -> dict[str, Json] | None:
         given = parts_of(block.get("content"))
         text_only = all(part["type"] == "text" for part in given)
         response: Json = "".join(str(part["content"]) for part in given) if text_only else given
-        return {"type": "tool_call_response", "id": values.text(block, "tool_use_id"), "response": response}
+        answer: dict[str, Json] = {
+            "type": "tool_call_response",
+            "id": values.text(block, "tool_use_id"),
+            "response": response,
+        }
+        return {**answer, "provider_fields": {"is_error": True}} if block.get("is_error") is True else answer
     if isinstance(block.get("tool_call_result"), dict):  # Haystack's
         told = block["tool_call_result"]
         origin = told["origin"] if isinstance(told.get("origin"), dict) else {}

@@ -21,6 +21,11 @@ def read_lone(found: tuple[Message, ...]) -> tuple[Message, ...]:
     return tuple(_with_parts(message, '{"', _of_block) for message in found)
 
 
+def read_thoughts(found: tuple[Message, ...]) -> tuple[Message, ...]:
+    """The messages, with Bedrock's block of reasoning that is a text's whole content."""
+    return tuple(_with_parts(message, '{"reasoningContent"', _of_thought) for message in found)
+
+
 def _with_parts(message: Message, begins: str, read: Callable[[Json], list[dict[str, Json]] | None]) -> Message:
     parts: list[dict[str, Json]] = []
     changed = False
@@ -41,3 +46,7 @@ def _of_block(block: Json) -> list[dict[str, Json]] | None:
     if not isinstance(block, dict) or block.get("type") not in _LONE:
         return None
     return parts_of([block]) if block["type"] != "tool_use" else []
+
+
+def _of_thought(block: Json) -> list[dict[str, Json]] | None:
+    return parts_of([block]) if isinstance(block, dict) and set(block) == {"reasoningContent"} else None

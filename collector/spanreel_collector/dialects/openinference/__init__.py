@@ -39,6 +39,8 @@ _KINDS_BY_NAME = {"invoke_agent": "AGENT", "execute_tool": "TOOL"}
 _INPUT, _OUTPUT = "llm.input_messages", "llm.output_messages"
 _STRAYING = (".google_genai", ".google_adk")
 """Instrumentations that put calls of tools under no message."""
+_NAMED_BY_CALLS = (".bedrock", ".google_genai")
+"""Instrumentations that call their spans as the functions that were called."""
 _STRUCTURED = "StructuredLLM."
 _ROUTERS = (".litellm", ".dspy")
 """Instrumentations that see which model LiteLLM is told to ask for, not which one a provider is."""
@@ -60,12 +62,12 @@ def _kind_of(span: RawSpan) -> str | None:
 
 def read(span: RawSpan) -> Record | None:
     """What the span says; None for kinds that are neither call nor run: guardrails, evaluators, prompts."""
-    kind = _kind_of(span)
+    kind = None if _is_event(span) else _kind_of(span)
     span = ai_sdk.with_own_status(span)
     cut_at = _cut_at(span.attributes)
     if kind == "LLM":
         record = _read_model(span, cut_at)
-        return record if _is_call(record, span.attributes) and not _is_around_a_call(span) else None
+        return record if _is_call(record, span) and not _is_around_a_call(span) else None
     if kind == "EMBEDDING":
         return side_calls.read_embedding(span)
     if kind == "RERANKER":
@@ -92,6 +94,8 @@ def _read_model(span: RawSpan, cut_at: int | None) -> ModelRecord:
     sent = bodies.read_request(span, Operation.CHAT)
     parameters = bodies.read_parameters(span)
     provider = values.text(attributes, "llm.provider", "llm.system")
+    if provider is None and span.origin.scope.endswith(".bedrock"):
+        provider = "aws"  # which older ones do not say
     request, fidelity = _read_request(span, sent[0] if sent else None, cut_at)
     request = replace(request, messages=wrapped.read_results(request.messages, provider))
     answer, fidelity["output"] = _read_answer(span, cut_at)
@@ -102,7 +106,7 @@ def _read_model(span: RawSpan, cut_at: int | None) -> ModelRecord:
     if error and fidelity["output"] is Fidelity.ABSENT:
         del fidelity["output"]
     model, answered = _read_models(span, request, parameters)
-    streamed = request.stream or parameters.get("stream") is True
+    streamed = request.stream or parameters.get("stream") is True or _is_of_stream(span)
     if answer is not None:
         answer = replace(answer, model=answer.model or answered, streamed=streamed)
     return ModelRecord(
@@ -122,6 +126,18 @@ def _read_model(span: RawSpan, cut_at: int | None) -> ModelRecord:
     )
 
 
+def _is_event(span: RawSpan) -> bool:
+    """Whether this is what BeeAI tells of inside a call, such as an error: of the call's kind, but no call."""
+    attributes = span.attributes
+    told = "metadata.path" in attributes and "metadata.class_name" not in attributes
+    return told and span.origin.scope.endswith(".beeai")
+
+
+def _is_of_stream(span: RawSpan) -> bool:
+    """Whether this is a call of Bedrock's or Google's that streams, which only the name of what was called says."""
+    return span.name.lower().endswith("stream") and span.origin.scope.endswith(_NAMED_BY_CALLS)
+
+
 def _read_models(span: RawSpan, request: Request, parameters: dict[str, Json]) -> tuple[str | None, str | None]:
     """The model that was asked for, and the one that answered."""
     attributes = span.attributes
@@ -136,18 +152,18 @@ def _read_models(span: RawSpan, request: Request, parameters: dict[str, Json]) -
     return asked, answered
 
 
-def _is_call(record: ModelRecord, attributes: Attributes) -> bool:
+def _is_call(record: ModelRecord, span: RawSpan) -> bool:
     """Whether a model was asked: llama-index has spans of this kind for what it does before, without its messages.
 
     Of a stream that nobody listened to for the span, the request is all there is.
     """
-    answer = record.answer
+    answer, attributes = record.answer, span.attributes
     answered = answer is not None and bool(answer.messages or answer.usage)
     # To the processors, a span that only groups others (the AI SDK's step) may be of this kind as well.
     operation = attributes.get(names.OPERATION)
     failed = record.error is not None and (operation is None or operation in genai_spans.MODEL_CALLS)
     asked = any(key.startswith(f"{_INPUT}.") for key in attributes) or messages.plain(attributes, "input.value", "user")
-    return answered or failed or bool(asked)
+    return answered or failed or bool(asked) or bodies.read_request(span, Operation.CHAT) is not None
 
 
 def _is_around_a_call(span: RawSpan) -> bool:
@@ -177,6 +193,8 @@ def _read_request(span: RawSpan, sent: Request | None, cut_at: int | None) -> tu
         return replace(sent, tools=sent.tools or tools), {**fidelity, "tools": Fidelity.WHOLE}
     if content.weight(shown) > content.weight(indexed):
         indexed, fidelity["input"] = shown, Fidelity.WHOLE
+    else:
+        indexed = messages.with_failures(indexed, shown)
     if not indexed and (said := messages.plain(attributes, "input.value", "user")):
         indexed, fidelity["input"] = said, Fidelity.WHOLE
     return Request(operation=Operation.CHAT, model=None, messages=indexed, tools=tools), fidelity
@@ -196,7 +214,8 @@ def _read_answer(span: RawSpan, cut_at: int | None) -> tuple[Answer | None, Fide
     elif best is not found:
         state = Fidelity.REDACTED if messages.REDACTED in json_text.canonical(best) else Fidelity.WHOLE
     # What says no more than what came out is none: llama-index has such for what it prepares.
-    if not best and "input.value" in attributes and (said := messages.plain(attributes, "output.value", "assistant")):
+    told = "input.value" in attributes or bodies.read_request(span, Operation.CHAT) is not None
+    if not best and told and (said := messages.plain(attributes, "output.value", "assistant")):
         best, state = said, Fidelity.WHOLE
     reason = next(iter(kept.finish_reasons), None) or values.text(attributes, "llm.finish_reason")
     answer = replace(kept, messages=_with_reason(best, reason), usage=read_usage(attributes, kept.usage))

@@ -11,13 +11,14 @@ from dataclasses import replace
 
 from spanreel.exchange import ModelProtocol
 from spanreel.model import Answer, Json, Operation, Request
-from spanreel.protocols import anthropic, openai_chat, openai_embeddings, openai_responses
+from spanreel.protocols import anthropic, bedrock_invoke, openai_chat, openai_embeddings, openai_responses
+from spanreel.protocols.bedrock_invoke.families import family_answering
 from spanreel_collector.dialects import values
 from spanreel_collector.dialects.content import bodies as content
 from spanreel_collector.span import RawSpan
 
-_INNER = ("generation_config", "config", "options", "inferenceConfig")
-"""Where Google, Ollama and Bedrock have a request's settings."""
+_INNER = ("generation_config", "config", "options", "inferenceConfig", "textGenerationConfig")
+"""Where Google, Ollama, Bedrock and Titan have a request's settings."""
 _SPEAK_OPENAI = ("openai", "litellm", "groq", "mistralai", "portkey", "together", "instructor")
 """Libraries whose requests and answers are written as OpenAI's are."""
 _NO_ID = "__fake_id__"
@@ -34,7 +35,8 @@ def protocol_of(span: RawSpan, body: Json) -> ModelProtocol | None:
     if library == "anthropic":
         return anthropic
     if library == "bedrock":  # which sends bodies of each maker's
-        return anthropic if "anthropic_version" in body or body.get("type") == "message" else None
+        told = family_answering(body) is not None or not body.keys().isdisjoint(bedrock_invoke.NEEDED)
+        return bedrock_invoke if told else None
     if library in _SPEAK_OPENAI:
         if "messages" in body or body.get("object") == "chat.completion" or "choices" in body:
             return openai_chat
@@ -51,6 +53,8 @@ def protocol_of(span: RawSpan, body: Json) -> ModelProtocol | None:
 def read_request(span: RawSpan, operation: Operation) -> tuple[Request, ModelProtocol] | None:
     """The whole request, where the span kept it as it was sent."""
     body, _ = values.decode(span.attributes.get("input.value"))
+    if body is None and span.origin.scope.endswith(".bedrock"):
+        body = values.members(span.attributes.get("llm.invocation_parameters"))  # which are all that was sent
     protocol = protocol_of(span, body)
     if protocol is None or not isinstance(body, dict):
         return None
@@ -67,6 +71,8 @@ def read_answer(span: RawSpan) -> Answer | None:
     body, _ = values.decode(span.attributes.get("output.value"))
     if isinstance(body, list) and len(body) == 1:
         body = body[0]  # as openai-agents has what it put together of a stream
+    if span.origin.scope.endswith(".bedrock"):
+        body = _with_objects(body)
     protocol = protocol_of(span, body)
     if protocol is None:
         return content.read_facts(body)
@@ -75,6 +81,20 @@ def read_answer(span: RawSpan) -> Answer | None:
     except ValueError:
         return None
     return replace(answer, response_id=None) if answer.response_id == _NO_ID else answer
+
+
+def _with_objects(body: Json) -> Json:
+    """Anthropic's answer, with the arguments as objects: put together of a stream they are still text."""
+    content = body.get("content") if isinstance(body, dict) else None
+    if not isinstance(body, dict) or not isinstance(content, list):
+        return body
+    whole: list[Json] = [
+        {**block, "input": values.arguments(block["input"])}
+        if isinstance(block, dict) and isinstance(block.get("input"), str)
+        else block
+        for block in content
+    ]
+    return {**body, "content": whole}
 
 
 def read_parameters(span: RawSpan) -> dict[str, Json]:

@@ -50,6 +50,24 @@ def with_strays(attributes: Attributes, answer: Answer | None) -> tuple[Answer |
     return answer, ({"role": "assistant", "parts": asked}, {"role": "tool", "parts": told})
 
 
+def with_failures(found: tuple[Message, ...], shown: tuple[Message, ...]) -> tuple[Message, ...]:
+    """The messages, with what a provider's own form of them alone says of tools' answers: which were failures."""
+    told = {
+        part.get("id"): part["provider_fields"]
+        for message in shown
+        for part in message["parts"]
+        if part.get("type") == "tool_call_response" and isinstance(part.get("provider_fields"), dict)
+    }
+    if not told:
+        return found
+    return tuple({**message, "parts": [_with_fields(part, told) for part in message["parts"]]} for message in found)
+
+
+def _with_fields(part: dict[str, Json], told: dict[Json, dict[str, Json]]) -> dict[str, Json]:
+    fields = told.get(part.get("id")) if part.get("type") == "tool_call_response" else None
+    return {"provider_fields": fields, **part} if fields is not None else part
+
+
 def is_complete(attributes: Attributes, prefix: str) -> bool:
     """Whether no message is missing at the front, and each has a role: what a limit of attributes takes first."""
     first = nested(attributes, f"{prefix}")
