@@ -74,7 +74,7 @@ class Service:
         assert self.process is not None
         assert self.process.poll() is None, self.log.read_text()
         try:
-            return httpx.get(f"{self.endpoint}/readyz", timeout=5, trust_env=False).status_code == 200
+            return httpx.get(f"{self.endpoint}/readyz", timeout=60, trust_env=False).status_code == 200
         except httpx.TransportError:
             return False
 
@@ -101,6 +101,17 @@ def sessions(service: Service, count: int) -> list[dict[str, Any]]:
         return listed if len(listed) >= count and service.get("/size")["pending"] == 0 else None
 
     listed: list[dict[str, Any]] = wait_until(found, 180, f"no {count} sessions were made: {service.log}")
+    return listed
+
+
+def whole_sessions(service: Service, count: int) -> list[dict[str, Any]]:
+    """`sessions`, once each has ended: behind a Collector, a sender's last spans may come after the sender's end."""
+
+    def found() -> Any:
+        listed = sessions(service, count)
+        return None if any(one["status"] == "unfinished" for one in listed) else listed
+
+    listed: list[dict[str, Any]] = wait_until(found, what=f"not all sessions end: {service.log}")
     return listed
 
 

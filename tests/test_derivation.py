@@ -222,7 +222,10 @@ def test_a_user_is_erased_from_logs_of_no_trace_and_those_of_others_stay(tmp_pat
     assert erase_user(store, TENANT, "ann").items == 1
 
 
-def test_another_who_saved_first_is_not_overwritten(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("claim_seconds", "theirs", "revision"), [(0.0, 2, 2), (3600.0, 1, 3)], ids=["over", "stands"])
+def test_another_who_saved_first_is_not_overwritten(
+    claim_seconds: float, theirs: int, revision: int, tmp_path: Path
+) -> None:
     store = open_at(tmp_path)
     send(store, request(chat(1, "one?", trace_of(1), **{"gen_ai.conversation.id": "talk"}), scope=GENAI))
     settle(deriving(store))
@@ -232,14 +235,14 @@ def test_another_who_saved_first_is_not_overwritten(tmp_path: Path) -> None:
         told = retell(job)
         if other.find(TENANT, Filter()).sessions[0].revision == 1:
             send(other, request(chat(3, "three?", trace_of(3), **{"gen_ai.conversation.id": "talk"}), scope=GENAI))
-            settle(deriving(other))
+            assert deriving(other).step() == theirs  # of what this one's claim leaves them
         return told
 
     send(store, request(chat(2, "two?", trace_of(2), **{"gen_ai.conversation.id": "talk"}), scope=GENAI))
-    # The other one's claim ends; this one was slower.
-    settle(Derivation(store, slow, lambda *_: None, 0, claim_seconds=0.5))
+    # This one is slower.
+    settle(Derivation(store, slow, lambda *_: None, 0, claim_seconds=claim_seconds))
     summary = only(store)
-    assert (summary.runs, summary.revision) == (3, 3)
+    assert (summary.runs, summary.revision) == (3, revision)
 
 
 def test_rebuilding_reads_again_what_another_release_read_and_old_revisions_stay(tmp_path: Path) -> None:

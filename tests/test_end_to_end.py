@@ -25,7 +25,7 @@ from conftest import ROOT
 from otel_collector import TOKEN, Collector, collector, wait_until
 from otlp_lines import GENAI, request
 from postgres import Cluster, running_cluster
-from served import Service, served, sessions, spans_of
+from served import Service, served, sessions, spans_of, whole_sessions
 from spanreel import testing
 from spanreel.model import Request
 from test_collector import APPEND, RETRY_SOON, THEIRS, chat
@@ -121,7 +121,7 @@ def test_what_an_agent_did_comes_through_the_collector_and_replays_to_pass(
 ) -> None:
     with served(tmp_path, place.url) as service, forwarding(tmp_path, service) as between:
         record(tmp_path, between.grpc_endpoint if protocol == "grpc" else between.endpoint, protocol)
-        (listed,) = sessions(service, 1)
+        (listed,) = whole_sessions(service, 1)
         assert (listed["agents"], listed["status"], listed["eligible"]) == (["care"], "ok", True)
         assert (listed["model_calls"], listed["tool_calls"]) == (3, 2)
         (tmp_path / "session.json").write_bytes(service.ask("GET", f"/sessions/{listed['id']}/export").content)
@@ -142,7 +142,7 @@ def test_a_sample_of_whole_sessions_comes_from_beside_another_collector(tmp_path
         setup: tuple[str | Path, ...] = (tmp_path / "theirs.yaml", APPEND, "otelcol-beside.yaml")
         with collector(tmp_path, *setup, settings=settings) as between:
             record(tmp_path, between.endpoint, "http/protobuf")
-            (listed,) = sessions(service, 1)
+            (listed,) = whole_sessions(service, 1)
         assert (listed["agents"], listed["status"], listed["eligible"]) == (["care"], "ok", True)
 
 
