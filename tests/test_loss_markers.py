@@ -39,6 +39,11 @@ TRUNCATED = [
     ["a", "…[3 more items]"],
     '{"text": "[MaxDepth]"}',
     json.dumps({"inner": json.dumps(["[Circular]"])}),
+    {"image": {"format": "png", "source": {"bytes": "<replaced>"}}},
+    "@@@langfuseMedia:type=image/jpeg|id=cc48838a-3da8-4ca4-a007-2cf8df930e69|source=base64_data_uri@@@",
+    "mlflow-attachment://0b1f?content_type=image%2Fpng&trace_id=tr-1" + "0" * 160,
+    "data:image/png;base64,[base64_data truncated: 12.50KB]",
+    "<Upload handling failed for LangfuseMedia of type image/png>",
 ]
 REDACTED = [
     "__REDACTED__",
@@ -66,6 +71,8 @@ WHOLE = [
     True,
     b"[REDACTED]",
     "the report was truncated by the editor",
+    "print <replaced> where it was",
+    "links begin with mlflow-attachment:// and an id",
     "say [redacted] in place of names, then ... go on",
     "see the list [1] ... and more items below",
     "He said… [laughs] and left.",

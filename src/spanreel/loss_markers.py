@@ -42,6 +42,8 @@ def _may_tell(text: str) -> bool:
         or ("x" in text and "xxxxxxxx" in text)
         or ("X" in text and "XXXXXXXX" in text)
         or ("*" in text and "***" in text)
+        or "@@@" in text
+        or "mlflow-attachment:" in text
         or ("\\" in text and "\\u2026" in text)
         or ("[" in text and _NO_LIST.search(text) is not None)
     )
@@ -160,7 +162,7 @@ def _find(value: Any, depth: int, ours: bool) -> Fidelity | None:
 
 def _of_text(text: str, depth: int, ours: bool) -> Fidelity | None:
     whole = text.strip().strip("\"'")
-    if _CUT.search(text[-_END:]) or (len(whole) <= _END and _LOST.fullmatch(whole)):
+    if _CUT.search(text[-_END:]) or (len(whole) <= _END and _LOST.fullmatch(whole)) or _ELSEWHERE.fullmatch(whole):
         return Fidelity.TRUNCATED
     if whole[:1] in {"{", "["} and depth:
         try:
@@ -203,6 +205,7 @@ _CUT: Final = re.compile(
       | \[(?:\.\.\.|…)\s*\+?\d+\s+(?:more|items|chars)[^\]]*\]
       | \[truncated\b[^\]]*\]                                         # Claude Code: [TRUNCATED - Content exceeds ...]
       | <truncated\b[^>]*>
+      | \[base64_data\ truncated:[^\]]*\]                             # LiteLLM
       | <(?:long\s+)?(?:string|text|content)\s+(?:truncated|omitted)[^>]*>
     ) [\s"'}\])]*$
     """,
@@ -218,12 +221,17 @@ _LOST: Final = re.compile(
     | <(?:not|non[- ])?\s?serializable[^>]*> | <unserializable[^>]*> | <unserialisable[^>]*>
     | <(?:max\ depth|nested|circular|recursion|too\ deep|cyclic)[^>]*> | <circular\ reference>
     | <(?:failed\ to\ serialize|serialization\ failed)[^>]*>
+    | <replaced>                                                    # Strands: bytes, and all else that is no JSON
+    | <Upload\ handling\ failed\ for\ LangfuseMedia\b[^>]*>
     | <truncated> | <omitted> | \[omitted\] | \[binary\ data\] | <binary(?:\ data)?>
     | \[(?:base64|image|audio|file|binary)\ (?:data\ )?(?:removed|omitted|stripped|redacted)[^\]]*\]
     """,
     re.VERBOSE | re.IGNORECASE,
 )
 """What is this and nothing else stands for a value that was never written."""
+
+_ELSEWHERE: Final = re.compile(r"@@@langfuseMedia:[^@\s]+@@@|mlflow-attachment://\S+")
+"""What is this and nothing else stands for content that a recorder keeps beside its spans, of any length."""
 
 _REDACTED: Final = re.compile(
     r"""
