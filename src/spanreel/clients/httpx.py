@@ -15,7 +15,7 @@ from spanreel.exchange import BodyKind, ClientPoint, HttpAnswer, HttpRequest, Pi
 
 def bind(wrapped: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
     """The arguments by name, the client as ``self``."""
-    return {**({"request": args[0]} if args else {}), **kwargs, "self": wrapped.__self__}
+    return {**({"request": args[0]} if args else {}), **kwargs, "self": getattr(wrapped, "__self__", None)}
 
 
 def peek(arguments: Mapping[str, Any]) -> tuple[str, str]:
@@ -97,7 +97,8 @@ async def settle_async(arguments: Mapping[str, Any], response: Any) -> None:
 
 
 def _hooks(arguments: Mapping[str, Any], event: str) -> list[Any]:
-    return list(arguments["self"].event_hooks.get(event) or ())
+    hooks: Mapping[str, Any] = getattr(arguments["self"], "event_hooks", None) or {}
+    return list(hooks.get(event) or ())
 
 
 def rewrite(library: str, arguments: Mapping[str, Any], request: HttpRequest) -> Mapping[str, Any]:
