@@ -39,6 +39,15 @@ def identity(served: Served, key: str) -> str:
 
 
 @pytest.mark.slow
+def test_the_list_says_why_a_session_failed(window: Watched, served: Served) -> None:
+    page = window.open()
+    failed = page.locator("table.sessions tbody tr").filter(has_text="failed")
+    expect(failed).to_have_count(1)
+    expect(failed.locator(".why")).to_have_text("tool: shop.PaymentError: card declined")
+    expect(page.locator(".why")).to_have_count(1)
+
+
+@pytest.mark.slow
 def test_why_a_session_failed_stands_at_its_head_and_leads_to_the_call_that_did(
     window: Watched, served: Served
 ) -> None:

@@ -61,6 +61,10 @@ def test_why_it_failed_is_said_by_the_run_else_by_a_call_that_failed_and_by_none
     run.status = Status.ERROR
     next(run.model_calls()).error = ErrorInfo(type="Slow", category=ErrorCategory.TIMEOUT)
     assert summarise(session, 1).failure == "timeout: Slow"
+    run.status = Status.UNFINISHED
+    assert summarise(session, 1).failure is None
+    run.error = ErrorInfo()
+    assert summarise(session, 1).failure is None
     for root in session.roots():
         root.status = Status.OK
     assert summarise(session, 1).failure is None

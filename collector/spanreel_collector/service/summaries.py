@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from spanreel.model import ErrorCategory, Json, Status
-from spanreel.session import Message, Run, Session
+from spanreel.session import ErrorInfo, Message, ModelCall, Run, Session, ToolCall
 from spanreel_collector.sources.times import nanoseconds
 from spanreel_collector.stores.records import Summary
 
@@ -98,16 +98,21 @@ def _texts(message: Message) -> Iterator[str]:
 
 
 def _failure(session: Session) -> str | None:
-    """Why the first root run that failed did: as it says itself, else as the first of its calls that failed does."""
+    """Why the first root run that did not end well did not: as it says itself, else as the last call that failed."""
     for run in session.roots():
         if run.status == Status.OK:
             continue
-        errors = [run.error, *(call.error for call in run.tool_calls()), *(call.error for call in run.model_calls())]
-        error = next((error for error in errors if error is not None), None)
+        error = run.error or (_last_error(run) if run.status == Status.ERROR else None)
         if error is not None:
             said = (None if error.category == ErrorCategory.OTHER else error.category, error.type, error.message)
             return _in_a_line(": ".join(filter(None, said))) or None
     return None
+
+
+def _last_error(run: Run) -> ErrorInfo | None:
+    calls: list[ModelCall | ToolCall] = [*run.model_calls(), *run.tool_calls()]
+    last = max((call for call in calls if call.error), key=lambda call: call.ended_at or "", default=None)
+    return last.error if last else None
 
 
 def _pieces(session: Session) -> Iterator[str]:
