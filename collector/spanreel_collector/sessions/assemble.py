@@ -233,8 +233,7 @@ def _usage(calls: list[ModelCall]) -> Usage:
 
 def _cost(calls: list[ModelCall]) -> Cost | None:
     """The sum over model calls, of those that say what they cost."""
-    told = [call.provider_fields[costs.FIELD] for call in calls if costs.FIELD in call.provider_fields]
-    known = [cost for cost in told if isinstance(cost, int | float)]
+    known = [cost for call in calls if (cost := costs.of_answer(call.provider_fields)) is not None]
     return Cost(usd=round(sum(known), 12), source="reported") if known else None
 
 

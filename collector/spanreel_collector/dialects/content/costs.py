@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from spanreel.model import Json
@@ -13,18 +15,60 @@ FIELD: Final = "cost_usd"
 """What of an answer's own fields the cost is kept under."""
 _PLAIN = ("operation.cost", "llm.cost.total", "gen_ai.cost.total_cost", "gen_ai.usage.cost", FIELD)
 """Of pydantic-ai and Logfire, OpenInference, LiteLLM, OpenLIT, Claude Code."""
-_LISTED = {"langfuse.observation.cost_details": "total", "mlflow.llm.cost": "total_cost"}
+_LISTED: Final = {
+    "langfuse.observation.cost_details": "total",
+    "mlflow.llm.cost": "total_cost",
+    "braintrust.metrics": "estimated_cost",
+}
+_HALVES: Final = (("llm.cost.prompt", "llm.cost.completion"), ("gen_ai.usage.input_cost", "gen_ai.usage.output_cost"))
+"""Of OpenInference and Laminar, where they tell no total."""
+_DETAILS: Final = "langfuse.observation.cost_details"
+"""Whose total is the sum of the others, where nobody gave it."""
+_METADATA: Final = "ai.response.providerMetadata"
+_GATEWAYS: Final = (("gateway", "cost"), ("openrouter", "usage", "cost"))
+"""Where those tell it that stand between the AI SDK and its models."""
 _MASTRA, _DOLLARS = "costContext", "USD"
-_TELLING = (*_PLAIN, *_LISTED)
 
 
 def reported(attributes: Attributes) -> float | None:
     """The cost that a span's attributes tell; None where they tell none, or one that cannot be."""
-    for key in _TELLING:
+    return next((cost for told in _told(attributes) if (cost := _dollars(told)) is not None), None)
+
+
+def of_answer(fields: Mapping[str, Json]) -> float | None:
+    """What a call cost, by its answer's own fields: as its recorder says, else as OpenRouter or Perplexity does."""
+    cost = fields.get(FIELD)
+    if isinstance(cost, int | float):
+        return cost
+    said = _member(fields.get("usage"), "cost")
+    return _dollars(_member(said, "total_cost") if isinstance(said, dict) else said)
+
+
+def _told(attributes: Attributes) -> Iterator[Json]:
+    """What attributes tell of a cost, the most exact first."""
+    for key in _PLAIN:
         if key in attributes:
-            total = _LISTED.get(key)
-            return _dollars(attributes[key] if total is None else values.members(attributes[key]).get(total))
-    return None
+            yield attributes[key]
+    for key, total in _LISTED.items():
+        if key in attributes:
+            yield values.members(attributes[key]).get(total)
+    for halves in _HALVES:
+        if any(key in attributes for key in halves):
+            yield _sum(attributes.get(key) for key in halves)
+    if _DETAILS in attributes:
+        yield _sum(values.members(attributes[_DETAILS]).values())
+    if _METADATA in attributes:
+        metadata = values.members(attributes[_METADATA])
+        for path in _GATEWAYS:
+            yield functools.reduce(_member, path, metadata)
+
+
+def _sum(told: Iterable[Json]) -> float:
+    return math.fsum(cost for one in told if (cost := amount(one)) is not None)
+
+
+def _member(value: Json, name: str) -> Json:
+    return value.get(name) if isinstance(value, dict) else None
 
 
 def of_mastra(attributes: Attributes) -> float | None:
