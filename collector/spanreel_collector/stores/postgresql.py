@@ -20,7 +20,7 @@ from spanreel_collector.stores.database import DatabaseStore
 from spanreel_collector.stores.finding import RARE, Conditions
 from spanreel_collector.stores.migrations import TABLES, migrate
 from spanreel_collector.stores.postgresql_appending import Erased, Meanwhile, append_segments
-from spanreel_collector.stores.postgresql_connections import SCHEMA, WAIT, PostgresqlRows, configure, read_url
+from spanreel_collector.stores.postgresql_connections import CONNECT, SCHEMA, WAIT, PostgresqlRows, configure, read_url
 from spanreel_collector.stores.postgresql_schema import MIGRATIONS
 from spanreel_collector.stores.records import Appended, Refusal, Segment
 from spanreel_collector.stores.rows import Row, Rows, chunks, places
@@ -84,6 +84,8 @@ class PostgresqlEngine:
             open=True,
         )
         try:
+            with self._telling():
+                self._pool.wait(CONNECT)
             migrate(self.writing, MIGRATIONS, self._name, f"SELECT pg_advisory_xact_lock({_MIGRATING})")
         except BaseException:
             self.close()

@@ -15,7 +15,9 @@ from spanreel_collector.stores.rows import Row, storable
 
 SCHEMA: Final = "spanreel"
 WAIT: Final = 5.0
-"""Seconds until a connection that does not come is a `StoreError`."""
+"""Seconds until a connection of the pool that does not come is a `StoreError`."""
+CONNECT: Final = 20.0
+"""The same for one that is made: a database on a busy machine takes some seconds, and nobody waits with a request."""
 _ARRAY: Final = re.compile(r"\?(?=::\w+\[\])")
 
 
@@ -79,6 +81,6 @@ def read_url(url: str) -> tuple[str, str]:
             "postgresql://USER@HOST:PORT/DATABASE, with special characters of a password as %XX"
         ) from None
     where = "".join(f" {name}={parts[name]}" for name in ("host", "port", "dbname", "user") if parts.get(name))
-    parts.setdefault("connect_timeout", str(int(WAIT)))
+    parts.setdefault("connect_timeout", str(int(CONNECT)))
     parts.setdefault("application_name", "spanreel")
     return make_conninfo("", **parts), f"the store in PostgreSQL ({where.strip() or 'by its defaults'})"
