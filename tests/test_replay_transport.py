@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -161,3 +161,59 @@ def test_a_hook_that_raises_for_a_status_raises_again_with_the_answer(tmp_path: 
     assert result[0] == 429
     (call,) = session.runs[0].model_calls()
     assert call.http_status == 429
+
+
+PIECE = b'data: {"choices":[{"index":0,"delta":{"role":"assistant","content":"Half "},"finish_reason":null}]}\n\n'
+
+
+class Breaking(httpx2.SyncByteStream, httpx2.AsyncByteStream):
+    """A stream whose connection breaks behind its first piece."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield PIECE
+        raise httpx2.ReadError("reset")
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield PIECE
+        raise httpx2.ReadError("reset")
+
+
+def broken(_: httpx2.Request) -> httpx2.Response:
+    return httpx2.Response(200, headers={"content-type": "text/event-stream"}, stream=Breaking())
+
+
+def test_a_stream_that_broke_breaks_again_where_it_broke(tmp_path: Path) -> None:
+    def agent(url: str) -> Any:
+        http = httpx2.Client(transport=httpx2.MockTransport(broken))
+        got: list[Any] = []
+        with openai.OpenAI(base_url=url, api_key="none", http_client=http) as client:
+            for _ in range(2):
+                try:
+                    with client.chat.completions.create(model="gpt-5", messages=QUESTION, stream=True) as stream:
+                        got.extend(chunk.choices[0].delta.content for chunk in stream)
+                except (openai.APIConnectionError, httpx2.ReadError) as error:
+                    got.append(type(error).__name__)
+        with openai.OpenAI(base_url=url, api_key="none") as client:
+            return got, client.chat.completions.create(model="gpt-5", messages=QUESTION).choices[0].message.content
+
+    session, (got, said) = passes(tmp_path, [testing.text("Whole.")], agent)
+    assert (got[0], got[2], len(got), said) == ("Half ", "Half ", 4, "Whole.")
+    # What the program had a part of is none of the attempts of what it asked next.
+    first, second, third = session.runs[0].model_calls()
+    assert [len(call.attempts) for call in (first, second, third)] == [1, 1, 1]
+
+
+def test_an_asynchronous_stream_that_broke_breaks_again(tmp_path: Path) -> None:
+    async def ask(url: str) -> Any:
+        got: list[Any] = []
+        async with httpx2.AsyncClient(transport=httpx2.MockTransport(broken)) as client:
+            asked = client.stream("POST", f"{url}/chat/completions", json={**BODY, "stream": True})
+            try:
+                async with asked as response:
+                    got.extend([line async for line in response.aiter_lines() if line])
+            except httpx2.ReadError as error:
+                got.append([str(error), error.request.url.path])
+        return got
+
+    _, result = passes(tmp_path, [], lambda url: asyncio.run(ask(url)))
+    assert result[-1] == ["reset", "/v1/chat/completions"]

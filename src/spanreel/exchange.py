@@ -38,12 +38,14 @@ class HttpAnswer:
     """An HTTP answer that a replay gives: ``pieces`` carry the body, each with the milliseconds from the start.
 
     Where the call was ``broken_off``, nothing more comes after the pieces; without any, there is no answer at all.
+    Where the connection broke, ``failure`` is raised behind the pieces of a stream.
     """
 
     status: int
     headers: Mapping[str, str]
     pieces: Sequence[Piece]
     broken_off: BrokenOff | None = None
+    failure: Exception | None = None
 
     @property
     def body(self) -> bytes:

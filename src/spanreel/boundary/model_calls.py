@@ -125,7 +125,9 @@ def _open_turn(boundary: Boundary, run: RunScope, tracer: Tracer, player: Player
 def _remember_failure(
     failures: FailedAttempts, capture: ExchangeCapture, turn: OpenTurn | None, span: Span, error: BaseException | None
 ) -> None:
-    failed = (capture.status or 0) >= 400 or (error is not None and isinstance(error, Exception))
+    # What broke in the middle of its answer is no attempt of what is asked next: the program has a part of that answer.
+    begun = bool(capture.pieces) and (capture.status or 0) < 400
+    failed = (capture.status or 0) >= 400 or (isinstance(error, Exception) and not begun)
     if failed:
         origin = span.get_span_context()
         failure = FailedAttempt(capture.call_id, capture.attempt, turn, origin, time.monotonic())

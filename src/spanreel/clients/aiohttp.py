@@ -68,7 +68,8 @@ def build(arguments: Mapping[str, Any], answer: HttpAnswer) -> Any:
     response._headers = headers  # noqa: SLF001 - as the connection would have set them
     response._raw_headers = tuple((name.encode(), value.encode()) for name, value in headers.items())  # noqa: SLF001
     response.content = reader = aiohttp.StreamReader(_Nothing(), _READER_LIMIT, loop=loop)
-    if any(due for due, _ in answer.pieces) or answer.broken_off is not None:
+    ends_early = answer.broken_off is not None or answer.failure is not None
+    if any(due for due, _ in answer.pieces) or ends_early:
         response._spanreel_feeding = loop.create_task(_feed_paced(reader, answer))  # noqa: SLF001 - who reads it, keeps it
     else:
         for _, piece in answer.pieces:

@@ -10,7 +10,7 @@ from spanreel.exchange import HttpAnswer
 
 
 def paced(answer: HttpAnswer) -> Iterator[bytes]:
-    """The pieces; where the call was broken off, it is broken off again behind them."""
+    """The pieces; where the call was broken off, or its connection broke, it is so again behind them."""
     started = time.monotonic()
     for due, piece in answer.pieces:
         if (wait := started + due / 1000 - time.monotonic()) > 0 and due:
@@ -18,6 +18,8 @@ def paced(answer: HttpAnswer) -> Iterator[bytes]:
         yield piece
     if answer.broken_off is not None:
         answer.broken_off.give_up()
+    if answer.failure is not None:
+        raise answer.failure
 
 
 async def paced_async(answer: HttpAnswer) -> AsyncIterator[bytes]:
@@ -29,3 +31,5 @@ async def paced_async(answer: HttpAnswer) -> AsyncIterator[bytes]:
         yield piece
     if answer.broken_off is not None:
         await answer.broken_off.wait()
+    if answer.failure is not None:
+        raise answer.failure

@@ -15,7 +15,7 @@ from spanreel.point import BrokenOff, RecordedError, ToolResult
 from spanreel.protocols import as_asked
 from spanreel.replay.comparing.identity import answer_of, error_of, without_provider_fields
 from spanreel.replay.matching.slots import ModelSlot, Slot
-from spanreel.session import Attempt, ToolCall
+from spanreel.session import Attempt, ModelCall, ToolCall
 from spanreel.shapes import before_failure
 
 RETRY_AT_ONCE: Final = {"retry-after-ms": "1"}
@@ -60,8 +60,16 @@ def model_answer(  # noqa: PLR0913 - which answer, to what, and how it comes
     if answer.status < 400 and request.stream:
         pieces = protocol.split(as_asked(protocol, request, answer))
         pieces = pieces if pace else [(0.0, piece) for _, piece in pieces]
-        return HttpAnswer(answer.status, {**headers, "content-type": protocol.STREAM_TYPE}, pieces, broken_off)
+        failure = _break(call, answer) if last else None
+        return HttpAnswer(answer.status, {**headers, "content-type": protocol.STREAM_TYPE}, pieces, broken_off, failure)
     return HttpAnswer(answer.status, {**headers, "content-type": JSON}, [(0.0, protocol.write_response(answer))])
+
+
+def _break(call: ModelCall, answer: Answer) -> Exception | None:
+    """What the HTTP client raised in the middle of a stream; what a provider says has failed stands in the stream."""
+    if answer.error is None or call.complete or not is_exception(answer.error.type):
+        return None
+    return rebuild_error(RecordedError(answer.error.type, answer.error.message, ErrorCategory.MODEL))
 
 
 def patience(slot: Slot) -> float:
