@@ -54,10 +54,10 @@ class Cluster:
         # Durability is what the server is trusted with; in tests it would only cost time.
         fsync = "on" if self.durable else "off"
         options = f"-k {self.folder} -p {PORT} -c listen_addresses= -c fsync={fsync} -c max_connections=60"
-        self._run("pg_ctl", "start", "-w", "-D", self.data, "-l", self.folder / "log", "-o", options)
+        self._run("pg_ctl", "start", "-w", "-t", "300", "-D", self.data, "-l", self.folder / "log", "-o", options)
 
     def stop(self) -> None:
-        self._run("pg_ctl", "stop", "-w", "-m", "immediate", "-D", self.data)
+        self._run("pg_ctl", "stop", "-w", "-t", "300", "-m", "immediate", "-D", self.data)
 
     def make(self) -> None:
         self._run("initdb", "-D", self.data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync")
