@@ -33,6 +33,7 @@ _TOLD_BY = frozenset(
 )
 """What tells of a session, metadata with a prefix left out."""
 
+_ON_RESOURCES = frozenset(naming.ON_RESOURCES)
 _NOTHING = SessionInfo()
 
 
