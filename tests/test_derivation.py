@@ -222,6 +222,16 @@ def test_a_user_is_erased_from_logs_of_no_trace_and_those_of_others_stay(tmp_pat
     assert erase_user(store, TENANT, "ann").items == 1
 
 
+def test_a_user_whom_a_whole_process_names_is_erased_from_its_logs_of_no_trace(tmp_path: Path) -> None:
+    store = open_at(tmp_path)
+    whole = {"attributes": [{"key": "user.id", "value": {"stringValue": "ann"}}]}
+    record = {"timeUnixNano": "1", "body": {"stringValue": "of ann"}}
+    send(store, {"resourceLogs": [{"resource": whole, "scopeLogs": [{"logRecords": [record]}]}]})
+    settle(deriving(store))
+    assert erase_user(store, TENANT, "ann").items == 1
+    assert store.size().items == 0
+
+
 @pytest.mark.parametrize(("claim_seconds", "theirs", "revision"), [(0.0, 2, 2), (3600.0, 1, 3)], ids=["over", "stands"])
 def test_another_who_saved_first_is_not_overwritten(
     claim_seconds: float, theirs: int, revision: int, tmp_path: Path
