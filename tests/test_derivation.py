@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import threading
@@ -649,3 +650,33 @@ def test_a_conversation_for_which_others_left_no_processor_is_not_dear(tmp_path:
         send(store, request(chat(number, f"{number}?", trace_of(number), **talk), scope=GENAI))
         derivation.step()
     assert (only_of(store, "talk").revision, store.size().pending) == (2, 0)
+
+
+class Attempts(threading.Event):
+    """Ends the work after five waits, the third of which brings a file back."""
+
+    def __init__(self, moved: Path, back: Path) -> None:
+        super().__init__()
+        self.moved, self.back, self.waits = moved, back, 0
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.waits += 1
+        if self.waits == 3:
+            self.moved.rename(self.back)
+        if self.waits == 5:
+            self.set()
+        return self.is_set()
+
+
+def test_that_a_store_cannot_be_used_is_logged_once_and_once_when_it_can_be_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = open_at(tmp_path)
+    (tmp_path / "store.db").rename(tmp_path / "moved.db")
+    with caplog.at_level(logging.WARNING):
+        deriving(store).run(Attempts(tmp_path / "moved.db", tmp_path / "store.db"))
+    store.close()
+    said = [record.getMessage() for record in caplog.records]
+    assert len(said) == 2
+    assert said[0].startswith("sessions are not made while the store cannot be used: ")
+    assert said[1] == "sessions are made again"

@@ -87,19 +87,25 @@ class Derivation:
     def run(self, stop: threading.Event) -> None:
         """Work until told to stop; what cannot be done now is tried again."""
         pause = min(0.25, max(0.02, self.quiet_seconds / 4))
+        troubled = False
         while not stop.is_set():
             try:
                 done = self.step(stop)
             except Closed:
                 return
             except StoreError as error:
-                _log.warning("sessions are not made while the store cannot be used: %s", error)
+                if not troubled:  # once, not every other second of a night
+                    _log.warning("sessions are not made while the store cannot be used: %s", error)
+                troubled = True
                 stop.wait(2.0)
                 continue
             except Exception:  # noqa: BLE001 - a fault of ours must not end what everything waits for
                 _log.exception("making sessions failed; it goes on")
                 stop.wait(2.0)
                 continue
+            if troubled:
+                _log.warning("sessions are made again")
+                troubled = False
             if not done:
                 self.progress.behind = 0.0
                 stop.wait(pause)
