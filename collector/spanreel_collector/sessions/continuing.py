@@ -42,6 +42,8 @@ def completed(record: ModelRecord, later: ModelRecord) -> ModelRecord:
     if not asked or later.request.messages[: len(asked)] != asked or repeated.get("role") != "assistant":
         return record
     told, whole = said.get("parts", []), repeated.get("parts", [])
+    if not told:
+        whole = [*whole, *_asked_beside(later.request.messages[len(asked) + 1 :])]
     same = [part for part in whole if any(_is_one(part, one) for one in told)]
     if _are_run_together(told, whole):
         same = told
@@ -51,6 +53,21 @@ def completed(record: ModelRecord, later: ModelRecord) -> ModelRecord:
     only_ids = [{**part, "id": None} for part in whole] == [{**part, "id": None} for part in told]
     more = {} if only_ids else {"output": Fidelity.RECONSTRUCTED}
     return replace(record, answer=answer, fidelity={**record.fidelity, **more})
+
+
+def _asked_beside(rest: Sequence[Message]) -> list[dict[str, Any]]:
+    """The calls of one answer that a framework repeats each in a message of its own, before what its tool gave.
+
+    No model was asked between them: its call would stand between the two.
+    """
+    found: list[dict[str, Any]] = []
+    for message in rest:
+        parts = message.get("parts") or []
+        if message.get("role") == "assistant" and parts and all(part.get("type") == "tool_call" for part in parts):
+            found += parts
+        elif message.get("role") != "tool":
+            break
+    return found
 
 
 def _is_one(part: dict[str, Any], told: dict[str, Any]) -> bool:

@@ -28,7 +28,12 @@ def read_parts(blocks: list[Any]) -> list[dict[str, Json]]:
 def read_messages(role: str, blocks: list[Any]) -> list[Message]:
     """The message of a role; its tool answers, which stand in the user's, as a message of the tool's before it."""
     parts = read_parts(blocks)
-    answers = [part for part in parts if part["type"] == "tool_call_response"]
+    # Strands tells of a failure on the tool's span, and not in all that repeats the history: it must stay equal.
+    answers = [
+        {key: value for key, value in part.items() if key != "provider_fields"}
+        for part in parts
+        if part["type"] == "tool_call_response"
+    ]
     rest = [part for part in parts if part["type"] != "tool_call_response"]
     found: list[Message] = [{"role": "tool", "parts": answers}] if answers else []
     return [*found, {"role": role, "parts": rest}] if rest or not answers else found

@@ -106,7 +106,7 @@ def _read_model(span: RawSpan, cut_at: int | None) -> ModelRecord:
     if error and fidelity["output"] is Fidelity.ABSENT:
         del fidelity["output"]
     model, answered = _read_models(span, request, parameters)
-    streamed = request.stream or parameters.get("stream") is True or _is_of_stream(span)
+    streamed = request.stream or True in (parameters.get("stream"), attributes.get("stream")) or _is_of_stream(span)
     if answer is not None:
         answer = replace(answer, model=answer.model or answered, streamed=streamed)
     return ModelRecord(

@@ -99,7 +99,8 @@ def _with_objects(body: Json) -> Json:
 
 def read_parameters(span: RawSpan) -> dict[str, Json]:
     """The invocation parameters; of those cut off, what is whole."""
-    found = _given(values.members(span.attributes.get("llm.invocation_parameters")))
+    key = "metadata" if span.origin.scope.endswith(".pipecat") else "llm.invocation_parameters"
+    found = _given(values.members(span.attributes.get(key)))
     inner = next((found[name] for name in _INNER if isinstance(found.get(name), dict)), None)
     return {**found, **inner} if isinstance(inner, dict) else found
 
