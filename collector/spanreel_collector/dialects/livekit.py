@@ -10,7 +10,7 @@ from dataclasses import replace
 from spanreel import conventions as names
 from spanreel.model import Error, ErrorCategory, Fidelity, Json, Message, Status
 from spanreel.records import Record, RunRecord, ToolRecord
-from spanreel_collector.dialects import genai, values
+from spanreel_collector.dialects import genai_spans, genai_variants, values
 from spanreel_collector.dialects.content.blocks import parts_of
 from spanreel_collector.span import Attributes, RawEvent, RawSpan
 
@@ -43,12 +43,16 @@ def read(span: RawSpan) -> Record | None:
         return None
     if span.name == _MODEL:
         events = tuple(_with_calls(event) for event in span.events)
-        return genai.read(replace(span, attributes=_of_model(span.attributes), events=events))
+        return _read(replace(span, attributes=_of_model(span.attributes), events=events))
     if span.name == _TOOL:
-        record = genai.read(replace(span, attributes=_of_tool(span.attributes)))
+        record = _read(replace(span, attributes=_of_tool(span.attributes)))
         return _failed(record, span.attributes) if isinstance(record, ToolRecord) else record
-    record = genai.read(span)
+    record = _read(span)
     return _with_words(record, span.attributes) if isinstance(record, RunRecord) else record
+
+
+def _read(span: RawSpan) -> Record | None:
+    return genai_spans.read(genai_variants.conventional(span))
 
 
 def _of_model(attributes: Attributes) -> Attributes:

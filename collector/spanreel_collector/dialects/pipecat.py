@@ -10,7 +10,7 @@ from dataclasses import replace
 from spanreel import conventions as names
 from spanreel.model import Json, Message
 from spanreel.records import Record
-from spanreel_collector.dialects import genai, values
+from spanreel_collector.dialects import genai_spans, genai_variants, values
 from spanreel_collector.dialects.content import messages as content
 from spanreel_collector.span import RawSpan
 
@@ -39,7 +39,7 @@ def read(span: RawSpan) -> Record | None:
     for key, own in ((names.TOOL_DEFINITIONS, _TOOLS), (names.REQUEST_STREAM, _STREAM)):
         if own in attributes:
             told[key] = attributes[own]
-    return genai.read(replace(span, attributes=told))
+    return genai_spans.read(genai_variants.conventional(replace(span, attributes=told)))
 
 
 def _with_results(message: Message) -> Message:

@@ -73,6 +73,8 @@ def _read_told(attributes: Attributes) -> SessionInfo:
 
 def read_resource(origin: Origin) -> SessionInfo:
     """The session's id and its user, where a whole process is one session and its resource says whose."""
+    if _ON_RESOURCES.isdisjoint(origin.resource):
+        return _NOTHING
     told = tuple(
         (key, origin.resource[key]) for key in naming.ON_RESOURCES if isinstance(origin.resource.get(key), str)
     )

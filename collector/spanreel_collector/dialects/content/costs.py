@@ -40,7 +40,10 @@ def of_answer(fields: Mapping[str, Json]) -> float | None:
     cost = fields.get(FIELD)
     if isinstance(cost, int | float):
         return cost
-    said = _member(fields.get("usage"), "cost")
+    usage = fields.get("usage")
+    if not isinstance(usage, dict) or "cost" not in usage:
+        return None
+    said = usage["cost"]
     return _dollars(_member(said, "total_cost") if isinstance(said, dict) else said)
 
 
@@ -52,9 +55,9 @@ def _told(attributes: Attributes) -> Iterator[Json]:
     for key, total in _LISTED.items():
         if key in attributes:
             yield values.members(attributes[key]).get(total)
-    for halves in _HALVES:
-        if any(key in attributes for key in halves):
-            yield _sum(attributes.get(key) for key in halves)
+    for asked, answered in _HALVES:
+        if asked in attributes or answered in attributes:
+            yield _sum((attributes.get(asked), attributes.get(answered)))
     if _DETAILS in attributes:
         yield _sum(values.members(attributes[_DETAILS]).values())
     if _METADATA in attributes:
