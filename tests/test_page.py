@@ -399,13 +399,8 @@ def test_a_click_is_not_lost_when_something_new_comes_under_it(browser: Browser,
 
 @pytest.mark.slow
 def test_what_is_opened_in_the_details_stays_open_when_the_forecast_comes(window: Watched, served: Served) -> None:
-    held: list[Route] = []
-
-    def hold(route: Route) -> None:
-        held.append(route)
-
     page = window.page
-    page.route("**/forecast", hold)
+    held = held_back(page, "**/forecast")
     window.open(f"?session={identity(served, 'trip')}")
     page.get_by_role("treeitem", name="book_flight, failed").click()
     detail = page.get_by_role("region", name="Details")
@@ -416,6 +411,17 @@ def test_what_is_opened_in_the_details_stays_open_when_the_forecast_comes(window
     expect(detail.get_by_label("raw span")).to_contain_text("execute_tool")
 
 
+def held_back(page: Page, url: str) -> list[Route]:
+    """The requests of this URL, which wait until they are let go on."""
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route(url, hold)
+    return held
+
+
 def drawn_again(page: Page) -> None:
     """Whatever the page was about to draw by itself is drawn."""
     page.evaluate("new Promise((go) => requestAnimationFrame(() => setTimeout(go, 300)))")
@@ -423,13 +429,8 @@ def drawn_again(page: Page) -> None:
 
 @pytest.mark.slow
 def test_what_is_typed_into_a_filter_stays_when_the_other_filters_come(window: Watched) -> None:
-    held: list[Route] = []
-
-    def hold(route: Route) -> None:
-        held.append(route)
-
     page = window.page
-    page.route("**/api/v1/facets", hold)
+    held = held_back(page, "**/api/v1/facets")
     with page.expect_request("**/api/v1/facets"):
         window.open()
     expect(page.locator(".foot")).to_contain_text("shown")

@@ -28,10 +28,10 @@ def to_json(value: Any) -> Any:
     """The JSON of a request or a response; the value itself where it is neither."""
     library, kind = type(value).__module__.partition(".")[0], type(value).__name__
     try:
-        if library in _HTTPX and kind in ("Request", "Response"):
-            return {KEY: {"class": f"{library}.{kind}", **(_request if kind == "Request" else _response)(value)}}
-        if library == "requests" and kind in ("PreparedRequest", "Response"):
-            return {KEY: {"class": f"{library}.{kind}", **(_response if kind == "Response" else _request)(value)}}
+        if (library in _HTTPX and kind == "Request") or (library == "requests" and kind == "PreparedRequest"):
+            return {KEY: {"class": f"{library}.{kind}", **_request(value)}}
+        if library in (*_HTTPX, "requests") and kind == "Response":
+            return {KEY: {"class": f"{library}.{kind}", **_response(value)}}
     except Exception:  # noqa: BLE001 - a client's object may be half made
         return value
     return value

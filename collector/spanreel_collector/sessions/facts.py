@@ -87,7 +87,7 @@ def _user_id(attributes: Attributes, metadata: Attributes) -> str | None:
 
 
 def read_ids(attributes: Attributes) -> tuple[str | None, tuple[str, ...]]:
-    """The session's id, and all users that are named, of a span's attributes, a log record's or a resource's."""
+    """The session's id, and all users that are named, of a span's attributes or a log record's."""
     told = _telling(attributes)
     return (_session_id(told, None), _all_users(told)) if told else (None, ())
 

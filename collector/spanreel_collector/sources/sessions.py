@@ -81,10 +81,9 @@ class _Writer:
             if run.parent is None:
                 attributes |= self._session_attributes(run)
             name = run.agent.name or "calls" if record is None else f"invoke_agent {run.agent.name or ''}".strip()
-            span = _span(run, name, (home, parent), attributes, run)
-            if run is self.session.runs[0] and self.session.evaluations:
-                of_session = _events(self.session.evaluations, Scope.SESSION)
-                span = replace(span, events=(*span.events, *of_session))
+            span = _judged(_span(run, name, (home, parent), attributes, run), run.evaluations)
+            if run is self.session.runs[0]:
+                span = _judged(span, self.session.evaluations, Scope.SESSION)
             yield ToldSpan(span, run, record)
         for turn in run.turns:
             index = turn.index if run.order == "cause" else None
@@ -159,7 +158,7 @@ class _Writer:
         timed = call.attempts[-1] if call.attempts and not unfinished else call
         name = f"{call.operation} {call.model or ''}".strip()
         span = _span(run, name, (call.id, home), dict(wire.write(record)), timed)
-        yield ToldSpan(replace(span, events=_events(call.evaluations or (), Scope.SPAN)), call, record)
+        yield ToldSpan(_judged(span, call.evaluations), call, record)
 
 
 def _tool_call(call: ToolCall, run: Run, home: str, index: int | None, around: str | None) -> Iterator[ToldSpan]:
@@ -186,7 +185,8 @@ def _tool_call(call: ToolCall, run: Run, home: str, index: int | None, around: s
     # What no answer asks for is placed by the call that it stood in.
     parent = home if call.requested_by is not None or around is None else around
     name = f"execute_tool {call.name}"
-    yield ToldSpan(_span(run, name, (call.id, parent), dict(wire.write(record)), call), call, record, around)
+    span = _span(run, name, (call.id, parent), dict(wire.write(record)), call)
+    yield ToldSpan(_judged(span, call.evaluations), call, record, around)
 
 
 def _run_record(run: Run, asked: tuple[Message, ...], answered: tuple[Message, ...]) -> RunRecord:
@@ -275,13 +275,12 @@ def _span(run: Run, name: str, ids: tuple[str, str | None], attributes: dict[str
         attributes=attributes,
         origin=Origin(scope=names.SCOPE),
         place="session",
-        events=() if isinstance(timed, Attempt) else _events(timed.evaluations or (), Scope.SPAN),
     )
 
 
-def _events(told: Iterable[Evaluation], scope: Scope) -> tuple[RawEvent, ...]:
-    """Evaluations in the conventions' form."""
-    return tuple(
+def _judged(span: RawSpan, told: Iterable[Evaluation] | None, scope: Scope = Scope.SPAN) -> RawSpan:
+    """The span with these evaluations too, as events in the conventions' form."""
+    events = tuple(
         RawEvent(
             evaluations.RESULT,
             nanoseconds(one.judged_at),
@@ -301,5 +300,6 @@ def _events(told: Iterable[Evaluation], scope: Scope) -> tuple[RawEvent, ...]:
                 if value is not None
             },
         )
-        for one in told
+        for one in told or ()
     )
+    return replace(span, events=(*span.events, *events)) if events else span

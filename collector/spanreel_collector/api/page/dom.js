@@ -149,8 +149,11 @@ addEventListener("pointercancel", release, true);
 addEventListener("blur", release);
 
 /** Resolves once no button or finger is down. What is drawn anew under a pressed button takes its click away, so
- * whatever comes by itself waits for this. */
-export const released = () => (pressed ? new Promise((resolve) => waiting.push(resolve)) : Promise.resolve());
+ * whatever comes by itself waits for this. Rejects where `signal` says that nobody wants it any more. */
+export async function released(signal) {
+  if (pressed) await new Promise((resolve) => waiting.push(resolve));
+  signal.throwIfAborted();
+}
 
 /** Resolves once nobody is typing into a field in `box`: what is half written there is not drawn anew. */
 export const written = (box) =>

@@ -51,8 +51,7 @@ async function load(view) {
       read(sessionPath(view.id, "/revisions"), { signal }),
       readScopes(signal),
     ]);
-    await released();
-    if (signal.aborted) return;
+    await released(signal);
     view.scopes = scopes;
     view.document = found;
     view.reports = reports;
@@ -85,8 +84,8 @@ async function forecast(view) {
   const { signal } = view.aborter;
   try {
     const { calls, revision } = await read(sessionPath(view.id, "/forecast"), { signal });
-    await released();
-    if (signal.aborted || revision !== view.document.revision) return;
+    await released(signal);
+    if (revision !== view.document.revision) return;
     view.forecast = new Map(calls.map((one) => [one.place, one]));
     if (view.selected && view.panes) foretell(view, view.selected, view.panes.detail.querySelector(".forecast"));
   } catch (error) {

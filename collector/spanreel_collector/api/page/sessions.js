@@ -108,8 +108,7 @@ async function load(view, cursor = null) {
   const { signal } = view.aborter;
   try {
     const page = await read("sessions", { query: query(view, cursor), signal });
-    await released();
-    if (signal.aborted) return;
+    await released(signal);
     if (cursor === null) {
       view.rows.clear();
       view.body.replaceChildren();
@@ -206,8 +205,7 @@ async function refresh(view, all = false) {
     const { signal } = view.aborter;
     try {
       const session = await read(sessionPath(id, "/summary"), { signal });
-      await released();
-      if (signal.aborted) return;
+      await released(signal);
       put(view, session, true);
     } catch (error) {
       if (error.status !== 404) return unlessGone(error);

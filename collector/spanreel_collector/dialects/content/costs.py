@@ -15,15 +15,15 @@ FIELD: Final = "cost_usd"
 """What of an answer's own fields the cost is kept under."""
 _PLAIN = ("operation.cost", "llm.cost.total", "gen_ai.cost.total_cost", "gen_ai.usage.cost", FIELD)
 """Of pydantic-ai and Logfire, OpenInference, LiteLLM, OpenLIT, Claude Code."""
+_DETAILS: Final = "langfuse.observation.cost_details"
+"""Whose total is the sum of the others, where nobody gave it."""
 _LISTED: Final = {
-    "langfuse.observation.cost_details": "total",
+    _DETAILS: "total",
     "mlflow.llm.cost": "total_cost",
     "braintrust.metrics": "estimated_cost",
 }
 _HALVES: Final = (("llm.cost.prompt", "llm.cost.completion"), ("gen_ai.usage.input_cost", "gen_ai.usage.output_cost"))
 """Of OpenInference and Laminar, where they tell no total."""
-_DETAILS: Final = "langfuse.observation.cost_details"
-"""Whose total is the sum of the others, where nobody gave it."""
 _METADATA: Final = "ai.response.providerMetadata"
 _GATEWAYS: Final = (("gateway", "cost"), ("openrouter", "usage", "cost"))
 """Where those tell it that stand between the AI SDK and its models."""
